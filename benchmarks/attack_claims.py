@@ -816,7 +816,7 @@ def disagreements(run: Experiment, epsilon: float) -> list[str]:
                 problems.append(f"{won} is the best, and the interval of {name} reaches beyond its own")
         if not arms[won]["is_active"] or arms[won]["is_retired"]:
             problems.append(f"{won} has won and is out")
-    lead = _bounds_of(arms[plain["leader"]])
+    lead = _bounds_of(arms[claim["leader"]])
     for name, bound in claim["bounds"].items():
         ahead = _bounds_of(arms[name])[0] - lead[1]
         if bound is not None and not arms[name]["is_retired"] and ahead > bound + 1e-9:

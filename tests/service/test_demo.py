@@ -66,6 +66,7 @@ def test_an_experiment_is_made_and_everything_is_told(tmp_path):
     assert made.late == 0
     assert lines[0].startswith("began the experiment 'landing-page'")
     assert "baseline 0.3" in lines[1]
+    assert ", nobody leads yet, 5 of 5 pages left" in lines[1]
     # Which of the two depends on how many of the first visitors were silent.
     assert lines[-1].startswith(("Go on", "Too early"))
 

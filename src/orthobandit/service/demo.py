@@ -208,10 +208,11 @@ class Traffic:
     def _line(self, now: float, report: ReportData) -> str:
         """Return a line of progress."""
         left = [arm["label"] for arm in report["arms"] if arm["is_active"]]
-        late = f", {self.late} rewards too late" if self.late else ""
+        late = f", {self.late:,} rewards too late" if self.late else ""
+        leads = "nobody leads yet" if report["leader"] is None else f"{report['leader']!r} leads"
         return (
-            f"{now:4.0f} s: {self._asked} visitors, {report['settled']} settled, baseline"
-            f" {self._visitors.baseline(now):.2f}, {report['leader']!r} leads, {len(left)} of"
+            f"{now:4.0f} s: {self._asked:,} visitors, {report['settled']:,} settled, baseline"
+            f" {self._visitors.baseline(now):.2f}, {leads}, {len(left)} of"
             f" {len(report['arms'])} pages left{late}"
         )
 
