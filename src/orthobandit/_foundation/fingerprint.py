@@ -271,7 +271,7 @@ def used_code(*starts: str, without: Collection[str] = ()) -> str:
 
 
 def used_names(*starts: str, without: Collection[str] = ()) -> dict[str, str]:
-    """Return the source behind every name that the starts can reach; arguments as in :func:`used_code`."""
+    """Return the source of every name that `starts` reach, by name; arguments as in :func:`used_code`."""
     found: dict[str, str] = {}
     met: set[tuple[str, str]] = set()
     waiting = [_split(start) for start in starts]

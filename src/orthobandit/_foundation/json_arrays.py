@@ -224,7 +224,7 @@ def _array_of(data: list[Any]) -> NDArray[Any] | None:
 
 
 def unpack_lists(data: Any) -> Any:
-    """Invert :func:`pack_lists`; what has nothing packed stays as it is."""
+    """Invert :func:`pack_lists`; values without packed lists are returned unchanged."""
     if isinstance(data, Mapping):
         if data.keys() == {PACKED_LIST}:
             given = data[PACKED_LIST]

@@ -347,7 +347,7 @@ def whiten_into(lower: Array, rows: Array, out: Array) -> None:
 
 @compiled
 def _whiten_runs(points: Array, weights: Array) -> tuple[Array, Mask, Mask]:
-    """Return whitened points (n, K, r), which are out of range (n, K), and for which runs (n,) that is clear.
+    """Return whitened points (n, K, r), masks of those out of range (n, K) and of runs that are certain (n,).
 
     The covariance is scaled to a unit diagonal and factored with pivots: PᵀCP = LLᵀ, L being (r, rank). A row
     z of the range is Lw, so that ‖w‖² = zᵀC⁺z.

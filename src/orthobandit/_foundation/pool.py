@@ -27,7 +27,7 @@ PR_SET_PDEATHSIG = 1  # Linux: the kernel ends a process when its parent ends
 def in_processes(
     function: Callable[[T], R], items: Sequence[T], jobs: int, *, remedy: str
 ) -> Generator[tuple[T, R], None, None]:
-    """Yield items with what `function` makes of them, as they finish.
+    """Yield each item with the result of `function`, as soon as it is computed.
 
     With one job, or one item, they are computed here and in order. Leaving early, by an error or by closing
     the generator, ends the workers; so does the end of this process, SIGKILL included.
@@ -37,7 +37,7 @@ def in_processes(
     function : callable
         Defined at the top of a module.
     items : sequence
-        What it is called with, one at a time.
+        Arguments of `function`, one for each call.
     jobs : int
         Processes to use.
     remedy : str

@@ -35,7 +35,7 @@ Shown = Callable[..., None]
 
 @contextmanager
 def bar(what: str = "") -> Iterator[Shown]:
-    """Show how far long work is, for callbacks (done, total) and, if it changes, what is being done."""
+    """Show a progress bar; yield the callback (done, total) or (done, total, what is being done)."""
     if not sys.stderr.isatty():
         with _Log(what).lines() as show:
             yield show
@@ -122,7 +122,7 @@ class _Log:
 
     @contextmanager
     def lines(self) -> Iterator[Shown]:
-        """Yield the callback; a thread prints lines while the callback is not called."""
+        """Yield the callback; a thread goes on printing lines when it is not called for long."""
         over = threading.Event()
 
         def tick() -> None:

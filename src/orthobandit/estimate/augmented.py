@@ -386,7 +386,7 @@ class Reach:
         return cls(np.ascontiguousarray(white, dtype=np.float32), farthest)
 
     def into(self, z: Array, v: Array, out: Array) -> None:
-        """Write the reach of z (n', r), whose squared lengths are v or +inf with z = 0, to `out` (n',)."""
+        """Write max_a |h_aᵀz| of every z (n', r) to `out` (n',); v is ‖z‖², +inf where z = 0."""
         _largest_into(self.rows @ z.astype(np.float32).T, out)
         out += SINGLE * self.farthest * np.sqrt(np.where(np.isfinite(v), v, 0.0))
 

@@ -85,7 +85,7 @@ def range_settings(name: str, settings: Mapping[str, Any], rewards: tuple[float,
     ----------
     name : str
     settings : dict
-        What it is told already.
+        Settings that were given.
     rewards : (float, float)
         Lowest and highest, infinite if they are not known.
 

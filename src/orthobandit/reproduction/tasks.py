@@ -209,7 +209,7 @@ def track_moments(settings: dict[str, Any]) -> Tables:
 
 
 def track_ellipsoid(settings: dict[str, Any]) -> Tables:
-    """Explore and note the error as a whole and that of one contrast, each in its own unit.
+    """Explore; record the error of the whole estimate and of one contrast, each in the unit of its bound.
 
     `norm` is ‖θ̂ − θ‖ in V̂ + βI, β = log(t/δ), on the span of the arms' differences; `radius` is what Lemma
     19 says of it. `contrast` is |zᵀ(θ̂ − θ)|/√(L/t) for z = x_2 − x_1, L = ‖z‖²_{Σ⁻¹}.

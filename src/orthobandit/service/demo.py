@@ -292,7 +292,7 @@ def _is_ready(port: int) -> bool:
 
 
 def _serve(where: Path, **options: Any) -> None:
-    """Serve as long as the process of the visitors lives, however that ends."""
+    """Serve until the process that simulates visitors ends, even if it is killed."""
     from orthobandit.service.serving import serve  # visitors of a server elsewhere need none here
 
     Thread(target=_end_with_parent, daemon=True).start()

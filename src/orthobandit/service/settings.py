@@ -56,7 +56,7 @@ class Setting(NamedTuple):
 
     @property
     def variable(self) -> str:
-        """The environment variable."""
+        """Name of the environment variable."""
         return PREFIX + self.name.upper().replace("-", "_")
 
     @property

@@ -78,8 +78,8 @@ def no_step(_settings: Array, _known: Known) -> float:
 class Adaptive(ABC):
     """A shift ν_t that may depend on the whole past.
 
-    Derive from this class and write :meth:`values`; it is called once a round for all replications at
-    hand, and must treat each by itself.
+    Derive from this class and write :meth:`values`. It is called once a round with all replications, and
+    must treat each independently of the others.
 
     A shift with a compiled `step` is played without leaving compiled code: a function
     ``(settings, known) -> float``, compiled by ``numba.njit``, that returns what :meth:`values` would for one

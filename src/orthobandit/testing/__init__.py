@@ -1,6 +1,6 @@
-"""Contract suites that a policy, a baseline, a shift or a store written anywhere can run on itself.
+"""Contract suites for policies, baselines, shifts and stores, wherever they were written.
 
-Each check raises :class:`AssertionError` with the clause that is broken. ``check_policy``,
+Each check raises :class:`AssertionError` and names the broken clause. ``check_policy``,
 ``check_forecaster``, ``check_shift`` and ``check_store`` run all checks of their kind; all but those of
 stores can also be run one by one.
 """

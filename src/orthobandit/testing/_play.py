@@ -1,4 +1,4 @@
-"""The experiment that the policy checks play, and the error for a broken clause."""
+"""The experiment that policy checks simulate, and the error for a broken clause."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ S = TypeVar("S")
 
 
 def require(fact: bool, message: str) -> None:
-    """Raise :class:`AssertionError` with the clause that is broken."""
+    """Raise :class:`AssertionError` with `message`, the broken clause, unless `fact` is true."""
     if not fact:
         raise AssertionError(message)
 
 
 def require_object(thing: object) -> None:
-    """Raise :class:`AssertionError` if a class is given where one of its objects is needed."""
+    """Raise :class:`AssertionError` if `thing` is a class instead of an instance."""
     name = thing.__name__ if isinstance(thing, type) else ""
     require(not name, f"{name} is a class; check an object of it: {name}()")
 
 
 def setting_of(kind: Callable[..., S], settings: Mapping[str, Any], **given: Any) -> S:
-    """Return the setting of a suite; :class:`ParameterError` names what it does not have."""
+    """Return a `kind` of setting; raise :class:`ParameterError` for a field that it does not have."""
     valid = [name for name in signature(kind).parameters if name not in given]
     for name in settings:
         if name not in valid:
@@ -50,15 +50,15 @@ class Setting:
     horizon : int
         Rounds of each replication.
     steps : int
-        Plans to follow at most; for policies that plan every round.
+        Most plans to follow; limits policies that plan every round.
     replications : int
         Size of the batches.
     seed : int
     tolerance : float
-        Largest difference between probabilities of a batch and of its single runs. 0 asks for equality,
-        which linear algebra keeps only if it treats each replication by itself.
+        Largest difference between the probabilities of a batch and of its single runs. 0 asks for equality,
+        which holds only if linear algebra is done for each replication separately.
     may_play_dropped : bool
-        True for policies that play arms out of the race for what they tell about the others.
+        True for policies that still draw dropped arms, because they inform about the others.
     """
 
     arms: ArmSet
@@ -72,7 +72,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One plan that was followed: the state before, and what was seen (batch axes as in the state)."""
+    """One plan with the state before it and the tallies observed under it; batch axes as in the state."""
 
     state: Any
     plan: Plan
@@ -80,14 +80,14 @@ class Step:
 
     @cached_property
     def tally(self) -> Tally:
-        """All parts together."""
+        """Sum of the parts."""
         return sum(self.parts[1:], start=self.parts[0])
 
 
 class PlayRecord:
-    """The record of a policy's play in a setting: played when first asked for, then kept.
+    """What a policy did in a setting: simulated when first asked for, then kept.
 
-    All checks may read the same record, so that a policy is played once for all of them.
+    All checks can share one record, so that a policy is simulated once for all of them.
     """
 
     def __init__(self, policy: Policy[Any], setting: Setting) -> None:
@@ -97,17 +97,17 @@ class PlayRecord:
 
     @cached_property
     def batch(self) -> tuple[Step, ...]:
-        """The steps of all replications together."""
+        """The steps of the whole batch."""
         return tuple(self.play_again())
 
     def single(self, number: int) -> tuple[Step, ...]:
-        """Return the steps of one replication by itself."""
+        """Return the steps of one replication that is run alone."""
         if number not in self._singles:
             self._singles[number] = tuple(play(self._policy, self._setting, np.asarray(number)))
         return self._singles[number]
 
     def play_again(self) -> Iterator[Step]:
-        """Play all replications together once more, whatever is kept."""
+        """Simulate the whole batch once more, ignoring what is kept."""
         return play(self._policy, self._setting, np.arange(self._setting.replications))
 
 
@@ -141,10 +141,11 @@ def _seen(
     probabilities: Array,
     centre: Centre | None,
 ) -> list[Tally]:
-    """Play rounds of the replication and from the round that `name` says; return the tally of each third.
+    """Play the next rounds of a replication; return a tally for each third of them.
 
-    Linear means, a sine of the round as shift, normal noise; the numbers depend on the names alone. Where the
-    plan has a centre, its residuals are tallied, with 0 as forecast of the baseline.
+    `name` has the number of the replication and the rounds that it has played. Means are linear, the shift is
+    a sine of the round and noise is normal; random numbers depend on `name` and the seed alone. If the plan
+    has a centre, its residuals are tallied, with a baseline forecast of 0.
     """
     arms = setting.arms
     seed = setting.seed

@@ -19,16 +19,16 @@ from orthobandit.testing._play import require, require_object, setting_of
 
 @dataclass(frozen=True)
 class ForecastSetting:
-    """The residuals that a check feeds to a forecaster: a wave, a jump halfway, and noise.
+    """The residuals that a check feeds to a forecaster: a sine wave with a jump halfway, and noise.
 
     Parameters
     ----------
     covariates : tuple of str
-        Names of covariates that each forecast is given, normal numbers.
+        Names of the covariates of each forecast; their values are standard normal.
     rounds : int
     seed : int
     has_unit : bool
-        True for models that have a unit of their own: forecasts then need not grow with residuals.
+        True for models with a unit of their own, whose forecasts need not scale with residuals.
     """
 
     covariates: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class ForecastSetting:
     has_unit: bool = False
 
     def residuals(self) -> Array:
-        """Return the values (rounds,) to learn, one after each forecast."""
+        """Return the residuals (rounds,) to learn, one after each forecast."""
         t = np.arange(self.rounds)
         noise = stream(self.seed, "contract residuals").standard_normal(self.rounds)
         return np.asarray(3.0 + np.sin(0.3 * t) + 2.0 * (t > self.rounds // 2) + 0.3 * noise)
@@ -82,11 +82,11 @@ def check_numbered_forecasts(baseline: Baseline, setting: ForecastSetting) -> No
 
 
 def check_forecasting_teaches_nothing(baseline: Baseline, setting: ForecastSetting) -> None:
-    """Check that a forecast which is never learnt from leaves no trace, and that asking twice is the same."""
+    """Check that forecasting alone changes nothing: only learning from a forecast may."""
     plain = baseline.forecaster()
     asked = baseline.forecaster()
     for t, residual in enumerate(setting.residuals()):
-        # Of another round, as for a proposal whose reward never comes.
+        # A forecast for another round, as for a proposal whose reward never comes.
         asked.forecast(t + 5, setting.given(t))
         one = plain.forecast(t, setting.given(t))
         two = asked.forecast(t, setting.given(t))
@@ -96,7 +96,7 @@ def check_forecasting_teaches_nothing(baseline: Baseline, setting: ForecastSetti
 
 
 def check_forecasters_are_apart(baseline: Baseline, setting: ForecastSetting) -> None:
-    """Check that two forecasters of one baseline share no memory."""
+    """Check that two forecasters made from one baseline do not share memory."""
     alone = [one.value for one in _told(baseline.forecaster(), setting, setting.residuals())]
     first, second = baseline.forecaster(), baseline.forecaster()
     beside = []
@@ -110,7 +110,7 @@ def check_forecasters_are_apart(baseline: Baseline, setting: ForecastSetting) ->
 
 
 def check_late_residuals(baseline: Baseline, setting: ForecastSetting) -> None:
-    """Check that residuals may come late, in any order or never."""
+    """Check that residuals may arrive late, in any order or not at all."""
     forecaster = baseline.forecaster()
     residuals = setting.residuals()
     made = [forecaster.forecast(t, setting.given(t)) for t in range(setting.rounds)]
@@ -125,7 +125,11 @@ def check_late_residuals(baseline: Baseline, setting: ForecastSetting) -> None:
 
 
 def check_refusals(baseline: Baseline, setting: ForecastSetting) -> None:
-    """Check that what is foreign, repeated or not finite is refused, and changes nothing."""
+    """Check that bad input is refused and changes nothing.
+
+    Bad input is the forecast of another forecaster, one that was learnt from already, and a residual that is
+    not finite.
+    """
     plain, bothered, other = (baseline.forecaster() for _ in range(3))
     for t, residual in enumerate(setting.residuals()[:20]):
         # Asked twice, so that its numbers run ahead of those of the forecaster under test.
@@ -145,13 +149,13 @@ def check_refusals(baseline: Baseline, setting: ForecastSetting) -> None:
 def check_memory(baseline: Any, setting: ForecastSetting) -> None:
     """Check that a forecaster restored from JSON continues exactly as before.
 
-    One that cannot be kept must say so with :class:`ParameterError`.
+    A forecaster that cannot be stored must raise :class:`ParameterError`.
     """
     forecaster = baseline.forecaster()
     residuals = setting.residuals()
     half = setting.rounds // 2
     _told(forecaster, setting, residuals[:half])
-    # A forecast whose residual is still out when the memory is kept.
+    # The residual of this forecast arrives only after the memory was stored.
     waiting = forecaster.forecast(half, setting.given(half))
     try:
         text = json.dumps(forecaster.to_json(), allow_nan=False)
@@ -169,7 +173,7 @@ def check_memory(baseline: Any, setting: ForecastSetting) -> None:
 
 
 def check_units(baseline: Baseline, setting: ForecastSetting) -> None:
-    """Check that forecasts grow with residuals: a hundred times the rewards, a hundred times the level."""
+    """Check that forecasts scale with residuals: rewards times 100 give forecasts times 100."""
     if setting.has_unit:
         return
     plain = np.array([one.value for one in _told(baseline.forecaster(), setting, setting.residuals())])
@@ -177,13 +181,13 @@ def check_units(baseline: Baseline, setting: ForecastSetting) -> None:
         scaled = _told(baseline.forecaster(), setting, factor * setting.residuals())
         got = np.array([one.value for one in scaled])
         wanted = factor * plain
-        # Not bit by bit: a factor that is no power of 2 rounds differently.
+        # Not bit by bit: multiplying by anything but a power of 2 rounds.
         near = np.abs(got - wanted) <= 1e-9 * np.abs(wanted).max()
         require(bool(near.all()), "forecasts depend on the units of rewards")
 
 
 def check_compiled_step(baseline: Baseline, setting: ForecastSetting) -> None:
-    """Check that the compiled step forecasts what the forecaster does, bit by bit."""
+    """Check that the compiled step and the forecaster make the same forecasts, bit by bit."""
     if not isinstance(baseline, CompiledBaseline):
         return
     recipe = baseline.recipe

@@ -1,8 +1,8 @@
 """The contract of policies, clause by clause.
 
-Each check plays a short experiment with a moving baseline and raises :class:`AssertionError` with the broken
-clause of :class:`~orthobandit.policy.base.Policy`. Rewards are multiples of 2⁻¹⁰, so that sums are exact in
-any order and states can be compared bit by bit.
+Each check simulates a short experiment with a moving baseline and raises :class:`AssertionError` with the
+broken clause of :class:`~orthobandit.policy.base.Policy`. Rewards are multiples of 2⁻¹⁰, so that sums
+are exact in any order and states can be compared bit by bit.
 """
 
 import json
@@ -50,10 +50,10 @@ def check_policy(policy: Policy[Any], arms: ArmSet, **settings: Any) -> None:
 
 
 def check_probabilities(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
-    """Check that plans are proper distributions and give no probability to arms that were dropped."""
+    """Check that plans are probability distributions and never draw dropped arms."""
     count = len(setting.arms)
     batch = (2, setting.replications)
-    # Two leading axes: code that flattens replications to one often forgets to shape them back.
+    # Two leading axes: code that flattens replications often forgets to restore their shape.
     plan = policy.plan(policy.start(setting.arms, batch, seed=setting.seed))
     require(plan.probabilities.shape == (*batch, count), f"a plan of batch {batch} has the wrong shape")
     for step in _record(policy, setting, record).batch:
@@ -66,7 +66,7 @@ def check_probabilities(policy: Policy[Any], setting: Setting, record: PlayRecor
 
 
 def check_decisions(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
-    """Check that decisions have one entry per replication and name arms that were not dropped."""
+    """Check that decisions have one entry per replication and name active arms only."""
     shape = (setting.replications, len(setting.arms))
     for step in _record(policy, setting, record).batch:
         decision = policy.decide(step.state)
@@ -83,10 +83,10 @@ def check_decisions(policy: Policy[Any], setting: Setting, record: PlayRecord | 
 
 
 def check_round_trip(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
-    """Check that a state that went through JSON plans, observes and decides as before, bit by bit."""
+    """Check that a state restored from JSON plans, observes and decides as before, bit by bit."""
     for step in _record(policy, setting, record).batch:
         midway = policy.observe(step.state, step.plan, step.parts[0])
-        # Also in the middle of a plan: what is seen of it so far must survive as well.
+        # Also in the middle of a plan: its rounds so far must survive as well.
         for state, tally in ((step.state, step.tally), (midway, step.parts[1])):
             text = _text(policy, state)
             plan = policy.plan(state)
@@ -113,7 +113,7 @@ def check_batch(policy: Policy[Any], setting: Setting, record: PlayRecord | None
     record = _record(policy, setting, record)
     for number in range(setting.replications):
         single = record.single(number)
-        # A replication that is done waits while others play on; alone it would have stopped.
+        # In a batch, a finished replication waits for the others; alone it stops.
         together = [step for step in record.batch if step.tally.rounds[number] > 0]
         require(len(single) == len(together), "a single run makes another number of plans than its batch")
         for alone, step in zip(single, together, strict=True):
@@ -125,16 +125,16 @@ def check_batch(policy: Policy[Any], setting: Setting, record: PlayRecord | None
 
 
 def check_parts(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
-    """Check that a tally may arrive in parts: its plan stays in force, and the end is the same.
+    """Check that a tally may arrive in parts: the plan stays in force, and the result is the same.
 
-    A plan that lasts for ever stays so. Parts without rounds at the end are left out: the next plan is then
-    in force.
+    The plan's remaining rounds go down as parts arrive, unless it lasts for ever. Empty parts at the end are
+    left out: by then the next plan is in force.
     """
     for step in _record(policy, setting, record).single(0):
         state = step.state
         seen = 0
         for part in step.parts:
-            # The rest would belong to the next plan.
+            # The plan has ended; what is left of its tally is empty.
             if seen == step.plan.rounds:
                 break
             left = FOREVER if step.plan.rounds == FOREVER else step.plan.rounds - seen
@@ -148,13 +148,13 @@ def check_parts(policy: Policy[Any], setting: Setting, record: PlayRecord | None
 
 
 def check_numbers(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
-    """Check that every plan has a number of its own, and that rounds of one that has ended are refused."""
+    """Check that each plan has its own number, and that rounds of an ended plan are refused."""
     for step in _record(policy, setting, record).single(0):
         if not step.tally.rounds:
             continue
         after = policy.observe(step.state, step.plan, step.tally)
         now = policy.plan(after)
-        # A plan of no rounds says that the run is over.
+        # A plan of 0 rounds means that the run is over.
         is_over = bool(step.tally.rounds == step.plan.rounds and now.rounds > 0)
         same = bool(now.number == step.plan.number)
         require(
@@ -172,7 +172,7 @@ def check_numbers(policy: Policy[Any], setting: Setting, record: PlayRecord | No
 
 
 def check_late(policy: Any, setting: Setting, record: PlayRecord | None = None) -> None:
-    """Check that a policy with a method `late` accepts rounds of past plans and of none to come."""
+    """Check that the method `late`, if there is one, accepts rounds of past plans and refuses future ones."""
     if not hasattr(policy, "late"):
         return
     earlier: Step | None = None
@@ -184,7 +184,7 @@ def check_late(policy: Any, setting: Setting, record: PlayRecord | None = None) 
             again = _text(policy, policy.load(setting.arms, json.loads(text)))
             require(again == text, "a state with late rounds does not survive JSON")
             plan = earlier.plan
-            # Numbers tell late rounds from those of a plan that was never made.
+            # Only its number shows that this plan was never made.
             ahead = Plan(plan.probabilities, plan.rounds, plan.centre, step.plan.number + 1)
             try:
                 policy.late(step.state, ahead, part)
@@ -196,7 +196,7 @@ def check_late(policy: Any, setting: Setting, record: PlayRecord | None = None) 
 
 
 def check_baseline(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
-    """Check that the policy says how the level is forecast, and that its plans then have a centre."""
+    """Check that a policy has a `baseline`, and that its plans have a centre if that is not None."""
     require(hasattr(policy, "baseline"), "there is no `baseline`; None says that rewards are tallied")
     if policy.baseline is None:
         return
@@ -206,7 +206,7 @@ def check_baseline(policy: Policy[Any], setting: Setting, record: PlayRecord | N
 
 
 def check_empty_tally(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
-    """Check that observing no rounds keeps the state."""
+    """Check that observing an empty tally leaves the state as it is."""
     for step in _record(policy, setting, record).batch:
         empty = Tally.zeros(len(setting.arms), (setting.replications,))
         same = policy.observe(step.state, step.plan, empty)
@@ -214,7 +214,7 @@ def check_empty_tally(policy: Policy[Any], setting: Setting, record: PlayRecord 
 
 
 def check_inputs_kept(policy: Policy[Any], setting: Setting, record: PlayRecord | None = None) -> None:
-    """Check that planning, observing and deciding leave the state, the plan and the tally as they were."""
+    """Check that planning, observing and deciding do not modify their arguments."""
     for step in _record(policy, setting, record).batch:
         before = _text(policy, step.state), step.plan.to_json(), step.tally.to_json()
         policy.decide(step.state)

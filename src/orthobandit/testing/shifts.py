@@ -23,14 +23,14 @@ Shift = Oblivious | Adaptive
 
 @dataclass(frozen=True)
 class ShiftSetting:
-    """How a check plays a shift.
+    """How a check tries a shift.
 
     Parameters
     ----------
     rounds : int
-        Length of a path. An experiment against an adaptive shift has a hundredth of it.
+        Length of a path. Adaptive shifts are played for a hundredth as many rounds.
     bound : float, optional
-        What no |ν| may exceed; by default the `bound` of an oblivious shift.
+        The most that |ν| may be; by default the `bound` of an oblivious shift.
     seed : int
     """
 
@@ -62,14 +62,14 @@ def check_shift(shift: Shift, **settings: Any) -> None:
 
 
 def check_cutting(shift: Shift, setting: ShiftSetting) -> None:
-    """Check that a path is the same however its rounds are cut, and whichever part is asked for first."""
+    """Check that a path does not depend on the pieces in which it is asked for, nor on their order."""
     if isinstance(shift, Adaptive):
         return
     rounds = _known(shift, setting)
     whole = _path(shift, 0, rounds, setting)
     cuts = np.sort(stream(setting.seed, "contract cuts").integers(0, rounds + 1, size=8)).tolist()
     pieces = list(zip([0, *cuts], [*cuts, rounds], strict=True))
-    # From the last piece to the first: a path that remembers where it was would give itself away.
+    # From the last piece to the first, which exposes a path that remembers where it was.
     parts = {first: _path(shift, first, last - first, setting) for first, last in reversed(pieces)}
     for first, last in pieces:
         same = np.array_equal(parts[first], whole[first:last])
@@ -78,7 +78,7 @@ def check_cutting(shift: Shift, setting: ShiftSetting) -> None:
 
 
 def check_replications(shift: Shift, setting: ShiftSetting) -> None:
-    """Check that a path belongs to its seed and replication, or is shared if it says so."""
+    """Check that paths differ between seeds and replications, or are all the same if `is_shared` is true."""
     if isinstance(shift, Adaptive):
         return
     rounds = min(_known(shift, setting), 2000)
@@ -92,7 +92,7 @@ def check_replications(shift: Shift, setting: ShiftSetting) -> None:
 
 
 def check_bounds(shift: Shift, setting: ShiftSetting) -> None:
-    """Check that values are finite and keep to the bound, and that no path is read beyond its length."""
+    """Check that values are finite and within the bound, and that reading beyond a path's end is refused."""
     bound = setting.bound
     if isinstance(shift, Oblivious):
         bound = shift.bound if bound is None else min(bound, shift.bound)
@@ -102,13 +102,13 @@ def check_bounds(shift: Shift, setting: ShiftSetting) -> None:
     else:
         values = np.concatenate([seen for _, seen in _game(shift, setting)])
     require(bool(np.all(np.isfinite(values))), "a value is not finite")
-    # A little more than the bound: sums such as |offset| + |amplitude| round.
+    # A little more than the bound, because sums such as |offset| + |amplitude| are rounded.
     most = np.inf if bound is None else bound * (1 + 1e-12)
     require(bool(np.all(np.abs(values) <= most)), f"a value exceeds the bound {bound}")
 
 
 def check_asking(shift: Shift, setting: ShiftSetting) -> None:
-    """Check that an adaptive shift gives one value per replication, and the same if asked again."""
+    """Check that an adaptive shift gives one value per replication, and the same one when asked again."""
     if isinstance(shift, Oblivious):
         return
     for past, values in _game(shift, setting):
@@ -119,7 +119,7 @@ def check_asking(shift: Shift, setting: ShiftSetting) -> None:
 
 
 def check_rows(shift: Shift, setting: ShiftSetting) -> None:
-    """Check that an adaptive shift treats each replication by itself."""
+    """Check that an adaptive shift treats each replication independently of the others."""
     if isinstance(shift, Oblivious):
         return
     for past, values in _game(shift, setting):
@@ -129,9 +129,9 @@ def check_rows(shift: Shift, setting: ShiftSetting) -> None:
 
 
 def check_compiled_shift(shift: Shift, setting: ShiftSetting) -> None:
-    """Check that a compiled step plays as `values` does, which cannot see the current arm.
+    """Check that a compiled step gives the same values as `values`, which cannot see the current arm.
 
-    Under plans of many rounds, and against a policy that plans every round.
+    This is tried under plans of many rounds and against a policy that plans every round.
     """
     if isinstance(shift, Oblivious) or type(shift).step is None:
         return
@@ -156,7 +156,7 @@ def check_compiled_shift(shift: Shift, setting: ShiftSetting) -> None:
 
 
 def check_names(shift: Shift, setting: ShiftSetting) -> None:
-    """Check that ``repr`` says what it is in every process, and that it survives pickling."""
+    """Check that ``repr`` is the same in every process, and that pickling preserves the shift."""
     text = repr(shift)
     require(" at 0x" not in text and "\n" not in text, f"repr {text!r} must be one line, without addresses")
     loaded = pickle.loads(pickle.dumps(shift))  # noqa: S301
@@ -180,7 +180,7 @@ SHIFT_CHECKS: tuple[Callable[[Any, ShiftSetting], None], ...] = (
 
 @dataclass(frozen=True)
 class _Asked(Adaptive):
-    """Another shift without its compiled step."""
+    """The inner shift without its compiled step."""
 
     inner: Adaptive
 
@@ -210,7 +210,7 @@ def _arms(setting: ShiftSetting) -> tuple[ArmSet, Array]:
 
 
 def _rows(past: Past, rows: list[int]) -> Past:
-    """Return the past of some replications, in read-only arrays."""
+    """Return the past of some replications as read-only arrays."""
     taken = {field.name: getattr(past, field.name)[rows] for field in fields(past) if field.name != "means"}
     for array in taken.values():
         array.flags.writeable = False
@@ -218,7 +218,7 @@ def _rows(past: Past, rows: list[int]) -> Past:
 
 
 def _game(shift: Adaptive, setting: ShiftSetting) -> Iterator[tuple[Past, Array]]:
-    """Play three replications against a shift, with plans that change; yield each past and the answer."""
+    """Play three replications under changing plans; yield each past and the values that the shift answers."""
     size = 3
     (arms, theta) = _arms(setting)
     means = arms.features @ theta
@@ -236,11 +236,11 @@ def _game(shift: Adaptive, setting: ShiftSetting) -> Iterator[tuple[Past, Array]
     shares = past.shares
     for t in range(setting.rounds // 100):
         generator = stream(setting.seed, "contract shift", t)
-        # Plans that last some rounds, since adversaries react to a change of plan.
+        # Each plan lasts some rounds: adversaries may react to a change of plan.
         if t % 25 == 0:
             plans = generator.dirichlet(np.ones(count), size=size)
             past = replace(past, probabilities=plans, shares=np.array(shares))
-        # Read-only, so that a shift which writes to what it is shown raises.
+        # Read-only: a shift that writes to its argument raises.
         known = _rows(past, list(range(size)))
         values = np.asarray(shift.values(known), dtype=np.float64)
         yield known, values

@@ -1,4 +1,4 @@
-"""The contract of stores as a test suite that any store can run."""
+"""The contract of stores as a test suite for any store."""
 
 from collections.abc import Callable, Iterator, Sequence
 from threading import Thread
@@ -25,14 +25,14 @@ SETTINGS = {"window": 60.5, "metrics": ["signup", "revenue"], "deep": {"empty": 
 
 
 def check_store(make_store: Callable[[], Store]) -> None:
-    """Raise :class:`AssertionError` with the clause of :class:`Store` that a store breaks.
+    """Check every clause of :class:`Store`; raise :class:`AssertionError` with the broken one.
 
-    Failures that only other processes or broken disks can cause are not checked.
+    Failures that need another process or a broken disk are not checked.
 
     Parameters
     ----------
     make_store : function
-        Returns a store of its own each time, in which :meth:`Store.create` was not called yet.
+        Returns a new store at each call, on which :meth:`Store.create` was not called yet.
 
     Examples
     --------
@@ -52,13 +52,14 @@ def check_store(make_store: Callable[[], Store]) -> None:
 
 
 def _check_beginning(store: Store) -> None:
+    """Check a store without an experiment, a new one, and a closed one."""
     for call in (store.settings, lambda: list(store.entries()), store.snapshot, lambda: list(store.table())):
         _raises(UnknownExperimentError, call, "a store without experiment answers")
     _raises(UnknownExperimentError, lambda: _append(store, []), "a store without experiment is written to")
     store.create(SETTINGS)
     _raises(ExperimentExistsError, lambda: store.create({}), "an experiment is created twice")
     require(store.settings() == SETTINGS, "settings are not what create was given")
-    # What was returned is a copy, however deep it is changed.
+    # Settings are deep copies.
     store.settings()["deep"]["none"] = 1
     require(store.settings() == SETTINGS, "settings can be changed through what was returned")
     require(not list(store.entries()) and not list(store.table()), "a new experiment has entries")
@@ -71,6 +72,7 @@ def _check_beginning(store: Store) -> None:
 
 
 def _check_sameness(store: Store) -> None:
+    """Check that entries come back unchanged and in order, once their block has ended."""
     entries = _history()
     with store.exclusive() as writer:
         require(writer.last() == 0, "an empty log has a last entry")
@@ -78,7 +80,7 @@ def _check_sameness(store: Store) -> None:
         require(writer.append([]) == 3, "appending nothing changes the last seq")
         _same(writer.entries(), entries[:3], "a writer does not see what it appended")
         require(not list(store.entries()), "entries are seen before their block has ended")
-    # One block for each: numbering must go on from one transaction to the next.
+    # One block each: numbering continues from one transaction to the next.
     for number, entry in enumerate(entries[3:], 4):
         require(_append(store, [entry]) == number, "seq does not go on in the next block")
     for after in (0, 1, 5, len(entries) - 1, len(entries), len(entries) + 7):
@@ -89,9 +91,10 @@ def _check_sameness(store: Store) -> None:
 
 
 def _check_atomicity(store: Store) -> None:
+    """Check that an error inside a block leaves nothing of it behind."""
     entries = _history()
     _append(store, entries[:4], keep=4)
-    # Ctrl-C is no Exception: a store that only catches those would commit half a block.
+    # KeyboardInterrupt is not an Exception: a store that catches only those would commit half a block.
     for error in (ValueError("left"), KeyboardInterrupt()):
         seen = None
         try:
@@ -113,6 +116,7 @@ def _check_atomicity(store: Store) -> None:
 
 
 def _check_order(store: Store) -> None:
+    """Check that entries which contradict the log are refused, with all that is appended beside them."""
     entries = _history()
     _append(store, entries)
     last = entries[-1].at
@@ -125,7 +129,7 @@ def _check_order(store: Store) -> None:
     ]
     for entry, error, what in wrong:
         with store.exclusive() as writer:
-            # A good entry before the bad one: a refused append must leave neither.
+            # A good entry before the bad one: neither may remain.
             good = Noted(last, "tick", {})
             _raises(error, lambda: writer.append([good, entry]), what)  # noqa: B023
             require(writer.last() == len(entries), "a refused append has left something")
@@ -133,6 +137,7 @@ def _check_order(store: Store) -> None:
 
 
 def _check_rows(store: Store) -> None:
+    """Check proposals by number, and the first proposal of each unit."""
     entries = _history()
     _append(store, entries)
     rows = store.proposals([5, 1, 3, 5])
@@ -150,6 +155,7 @@ def _check_rows(store: Store) -> None:
 
 
 def _check_table(store: Store) -> None:
+    """Check the table of all proposals with their rewards."""
     _append(store, _history())
     table = list(store.table())
     require([outcome.proposal.number for outcome in table] == [1, 2, 3, 4, 5, 6], "the table lacks order")
@@ -161,6 +167,7 @@ def _check_table(store: Store) -> None:
 
 
 def _check_snapshots(store: Store) -> None:
+    """Check that the newest snapshot is returned, whatever is written after it."""
     _append(store, _history())
     state = {"sums": [0.1, -1e-320, 1e308], "infinite": float("inf"), "deep": {"none": None}}
     with store.exclusive() as writer:
@@ -169,13 +176,14 @@ def _check_snapshots(store: Store) -> None:
         _raises(InputError, lambda: writer.keep(99, {}), "a snapshot is of a state beyond the log")
     require(store.snapshot() == (5, state), "the newest snapshot is not what was kept")
     with store.exclusive() as writer:
-        # Written again, as after a crash, and late, by a slow writer.
+        # One is written again, as after a crash, and an older one comes late, from a slow writer.
         writer.keep(5, {"again": 1})
         writer.keep(3, {"older": 1})
     require(store.snapshot() == (5, {"again": 1}), "an older snapshot hides a newer one")
 
 
 def _check_requests(store: Store) -> None:
+    """Check that answers to requests are remembered with their block, and forgotten by age."""
     with store.exclusive() as writer:
         require(writer.recall("one") is None, "a request is remembered that never was")
         writer.remember("one", 1.0, "π\n1")
@@ -197,13 +205,14 @@ def _check_requests(store: Store) -> None:
 
 
 def _check_blocks(store: Store) -> None:
+    """Check that blocks do not nest, that writers end with them, and that slow readers block nobody."""
     with store.exclusive() as writer:
         _raises(ConflictError, lambda: _append(store, []), "a thread has two blocks open")
         writer.append([Noted(0.0, "tick", {"still": "open"})])
     _raises(ClosedError, writer.last, "a writer can be used after its block")
     _raises(ClosedError, lambda: writer.append([]), "a writer can be used after its block")
     _raises(ClosedError, lambda: writer.known(["ann"]), "a writer can be used after its block")
-    # Somebody reads slowly, or has lost interest: that must neither block writers nor outlive the store.
+    # A reader that is slow or was abandoned must neither block writers nor outlive the store.
     unfinished = store.entries()
     next(unfinished)
     _append(store, [Noted(1.0, "tick", {})])
@@ -213,6 +222,7 @@ def _check_blocks(store: Store) -> None:
 
 
 def _check_threads(store: Store) -> None:
+    """Check that threads which write at once lose no entries and number them without gaps."""
     failures: list[BaseException] = []
 
     def work(name: int) -> None:
@@ -223,7 +233,7 @@ def _check_threads(store: Store) -> None:
                     after = writer.append([Noted(0.0, "tick", {"by": name, "count": count})] * 2)
                     require(after == before + 2, "two threads write at once")
                 require(len(list(store.entries(before))) >= 2, "a thread does not see what it wrote")
-        # A thread cannot raise in another: kept, and raised by the main one below.
+        # An exception ends only its own thread, so the main one raises it below.
         except BaseException as error:
             failures.append(error)
 
@@ -255,8 +265,8 @@ CHECKS = (
 
 
 def _history() -> list[Entry]:
-    """Return a short log with everything in it that is hard to keep."""
-    # Thirds, quotes, a zero byte and whole numbers beyond 64 bits: what a column type might bend.
+    """Return a short log of values that are hard to store exactly."""
+    # Thirds, quotes, a zero byte and whole numbers beyond 64 bits: column types may change them.
     ugly = {"number": 1, "probabilities": [1 / 3, 2 / 3], "text": 'π "quoted" \\ \n \x00', "big": 2**70}
     first = Asked(
         10.0, 1, 1, 1, _whole(2, 1), np.array([[0.1, 0.2], [1e-300, 5e-324]]), ("ann", "bob"), _mask(0, 0),

@@ -243,7 +243,10 @@ class ContrastSequence:
         return out
 
     def _are_hidden(self, steps: Steps, pulls: Pulls) -> Mask:
-        """Tell which contrasts (S, m) rest on arms that will hardly have been drawn; others stay so."""
+        """Mark contrasts (S, m) that rest on arms with too few expected draws.
+
+        A contrast that a step cannot estimate keeps its mark.
+        """
         p = steps.probabilities
         first = steps.first
         rounds = steps.rounds[:, np.newaxis].astype(np.float64)

@@ -355,7 +355,7 @@ class RowFollower(Follower):
 
     @property
     def seen(self) -> Seen:
-        """What all residuals were like."""
+        """A summary of all residuals, by arm."""
         return self._all_seen.at(-1)
 
     @cached_property

@@ -177,7 +177,7 @@ def rates_of(
 
 
 def _weighted(weights: Array, values: Array) -> Array:
-    """Return the products (K,), 0 wherever the weight is."""
+    """Return weights times values (K,), 0 where the weight is 0 even if the value is infinite."""
     return np.multiply(weights, values, out=np.zeros(len(values)), where=weights > 0)
 
 

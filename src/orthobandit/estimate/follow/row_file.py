@@ -66,7 +66,7 @@ class RowFile:
 
     @property
     def rows(self) -> int:
-        """All rows, those that do not count too."""
+        """Number of rows, including those that do not count."""
         return int(self.edges[-1])
 
     @property

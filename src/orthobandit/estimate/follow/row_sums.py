@@ -106,7 +106,7 @@ def add_scores(
     ----------
     rows : (n, …) array
     column : int
-        Of the metric, in a row.
+        Position of the metric in a row.
     shift, loudness : (K,) arrays
         What is taken from rewards, and how much larger squared residuals of each arm are.
     pairs : (m, 2) array of int

@@ -113,7 +113,7 @@ class Asking:
 
 @dataclass(frozen=True, eq=False)
 class Telling:
-    """A request to take in rewards.
+    """A request to record rewards.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Telling:
     values: Mapping[str, Sequence[float] | Array]
 
     def __call__(self, turn: Turn) -> None:
-        """Take them in."""
+        """Record the rewards."""
         self.together(turn, [self])
 
     @property

@@ -127,14 +127,14 @@ class Accounts:
         return names.index(name)
 
     def take(self, ready: Settled) -> None:
-        """Take in settled proposals."""
+        """Pass settled proposals to forecasts, intervals and the policy."""
         self._taking = set(ready.distributions.tolist())
         for run in ready.runs():
             self._take(run, ready)
         self._taking = set()
 
     def _take(self, run: Settled, ready: Settled) -> None:
-        """Take in settled proposals of one distribution: forecasts, intervals, then the policy."""
+        """Pass on settled proposals of one distribution: to forecasts, intervals, then the policy."""
         number = int(run.distributions[0])
         plan = self.feed.plans[int(run.distributions[0])]
         if not run.held[0]:
@@ -257,7 +257,7 @@ class Accounts:
         return out
 
     def retire(self, arm: int, reason: str) -> None:
-        """Take an arm out, if it is not out yet."""
+        """Retire an arm, unless it is retired already."""
         if self.feed.retired[arm]:
             return
         self.feed.retire(arm)

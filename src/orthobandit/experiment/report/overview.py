@@ -29,7 +29,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Glance:
-    """What can be seen of an experiment without changing it.
+    """The state of an experiment as the dashboard shows it; taking it changes nothing.
 
     Attributes
     ----------

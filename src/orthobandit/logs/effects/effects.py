@@ -481,7 +481,7 @@ def _exact(follower: Follower, joint: Joint, arm: int, delta: float) -> Interval
 
 
 def _exact_of_rows(follower: RowFollower, joint: Joint, arm: int, delta: float) -> Interval:
-    """Return the same of rows that have distributions of their own, from what was added up of them."""
+    """Return the same for rows that have distributions of their own, from their sums."""
     reference = follower.measure.reference
     sums = follower.sums.beside[:, arm]
     rounds = sums[:, 0, of.ROUNDS]

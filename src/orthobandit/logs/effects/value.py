@@ -17,9 +17,9 @@ from orthobandit.logs.results import Interval, Value
 def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:
     """Return the score whose average is the value of other probabilities on a log.
 
-    Of a row of arm a whose level was forecast as m, (q_a/p_a − 1)(r − m) has the mean
-    Σ_a (q_a − p_a)·(mean of a), whatever the baseline does and whatever m is, if it was known before. The
-    average is over all rounds alike; gaps need not be constant.
+    For a row of arm a whose level was forecast as m, (q_a/p_a − 1)(r − m) has the mean
+    Σ_a (q_a − p_a)·(mean of a), whatever the baseline does, for any m that was known before the draw. All
+    rounds have the same weight; gaps need not be constant.
 
     Parameters
     ----------

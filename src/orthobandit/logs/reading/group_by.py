@@ -82,10 +82,10 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Moments:
-    """Aggregates of G groups, called as in :class:`~orthobandit.estimate.follow.cells.Cells`.
+    """Aggregates of G groups, named as in :class:`~orthobandit.estimate.follow.cells.Cells`.
 
-    Besides: `rows` (G,) are all rows, `there` (G,) those without NULL, and `raw` (G, q) sums before caps, 0
-    where there is no cap.
+    In addition, `rows` (G,) counts all rows, `there` (G,) those without NULL, and `raw` (G, q) has sums
+    before caps, 0 where there is no cap.
     """
 
     counts: Whole

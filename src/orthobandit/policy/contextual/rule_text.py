@@ -65,14 +65,14 @@ class WrittenRule:
 
 
 def parse_rule(text: str, labels: Sequence[str], context: Sequence[str], fallback: str) -> WrittenRule:
-    """Return the rule that a text says.
+    """Parse a rule.
 
     Parameters
     ----------
     text : str
         The label of an arm, or cases: ``"B if mobile >= 0.5 and hour < 8 else C if hour > 20 else A"``.
     labels, context : sequences of str
-        Arms and columns that it may name.
+        Arms and columns that the rule may name.
     fallback : str
         The arm to show where the rule's own is not offered.
 

@@ -156,7 +156,7 @@ class _Base:
         return float(min(0.1 * 2**attempt, 2.0))
 
     def _failed(self, response: Any, attempt: int) -> OrthobanditError | None:
-        """Return what is wrong with an answer; None if it is good, or the request is to be sent again."""
+        """Return the error to raise for a response; None if it succeeded or the request is sent again."""
         if response.is_success:
             return None
         if response.status_code in BUSY and attempt < self._retries:

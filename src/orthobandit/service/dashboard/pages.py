@@ -80,7 +80,7 @@ def moment(at: float) -> str:
 def render_page(
     request: Request, name: str, viewer: Viewer | None, status: int = 200, **values: Any
 ) -> HTMLResponse:
-    """Return a template as an answer, with a token for its forms."""
+    """Render a template to a response, with a token for its forms."""
     # A browser without a session gets a cookie for its forms alone.
     secret = secret_of(request)
     kept = secret or new_secret()

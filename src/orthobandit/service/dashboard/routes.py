@@ -464,7 +464,7 @@ def _check_running(request: Request, key: str) -> Report:
 
 
 def _check_in_play(report: Report, label: str) -> str:
-    """Return an arm that can be retired."""
+    """Return the label if its arm can be retired, and raise :class:`Problem` otherwise."""
     left = [arm.label for arm in report.arms if not arm.is_retired]
     if label not in left:
         raise Problem("not-found", f"no arm {label!r} can be retired; those in play: {', '.join(left)}")
