@@ -26,6 +26,7 @@ from orthobandit.logs.question import (
     Quantile,
     Ratio,
 )
+from orthobandit.logs.reading.clock import PER_SECOND
 from orthobandit.logs.reading.warehouse import DIALECTS, TYPES
 
 Value = TypeVar("Value")
@@ -43,11 +44,12 @@ MEANT = {
     "quantiles": "quantile",
     "caps": "cap",
     "rules": "rule",
+    "time_unit": "time-unit",
 }
 # Flags that reach the library under their own name, and those that may be repeated under another.
 SINGLE = (
-    *("arm", "reward", "time", "arms", "plan", "plans", "split", "unit", "window", "missing", "segment"),
-    *("bucket", "reference", "delta", "baseline", "table", "format", "value"),
+    *("arm", "reward", "time", "time_unit", "arms", "plan", "plans", "split", "unit", "window", "missing"),
+    *("segment", "bucket", "reference", "delta", "baseline", "table", "format", "value"),
     *SUMMARY_COLUMNS,
     "cumulative",
 )
@@ -184,6 +186,11 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         "--time",
         metavar="COLUMN",
         help="when the arm was drawn (default: no time, one look at the whole log)",
+    )
+    group.add_argument(
+        "--time-unit",
+        choices=PER_SECOND,
+        help="what times given as numbers count since 1970 (default: they are plain numbers)",
     )
     group.add_argument(
         "--unit",

@@ -138,6 +138,9 @@ class Question:
     time : str or None
         When the arm was drawn: a timestamp, a date or a number. Without it the log is looked at as a whole,
         once.
+    time_unit : {"s", "ms", "us", "ns"} or None
+        Of numbers that count time since 1970, so that they are times of the clock. Without it numbers are
+        only in order.
     arms : str or None
         A file of features (:meth:`~orthobandit.ArmSet.read`); without it arms have nothing in common.
     probabilities : tuple of str
@@ -197,6 +200,7 @@ class Question:
     arm: str
     reward: str
     time: str | None = None
+    time_unit: str | None = None
     arms: str | Path | None = None
     probabilities: tuple[str, ...] = ()
     plan: str | None = None

@@ -9,7 +9,7 @@ import numpy as np
 from orthobandit._foundation.checks import check_choice, check_delta, check_positive, nearest
 from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.logs.question import BASELINES, MISSING, OBSERVED, SUMMARY_COLUMNS, Question
-from orthobandit.logs.reading.clock import is_there
+from orthobandit.logs.reading.clock import PER_SECOND, is_there
 from orthobandit.logs.reading.csv_and_parquet import check_separator
 from orthobandit.logs.reading.rows import to_float
 from orthobandit.logs.reading.source import Opened, encode_keys, first_row
@@ -106,6 +106,10 @@ def _check_settings(question: Question) -> None:
     """Refuse options with values out of range, or for columns that are no metrics."""
     check_choice("missing", question.missing, MISSING)
     check_choice("baseline", question.baseline, BASELINES)
+    if question.time_unit is not None:
+        check_choice("time_unit", question.time_unit, PER_SECOND)
+        if question.time is None:
+            raise ParameterError(f"time_unit={question.time_unit!r} needs a time column; name it with time=")
     check_delta(question.delta)
     for name, cap in (question.caps or {}).items():
         if name not in question.measured:

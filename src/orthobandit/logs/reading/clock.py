@@ -27,6 +27,12 @@ UNIT_BUCKETS = 5000  # buckets of numbers that are one unit long; later ones dou
 FIRST_ROWS = 20  # rows whose times give the unit of times that are no whole numbers
 ON_A_BOUNDARY = 1e-9  # of a bucket: what rounding may take from a time that begins one
 MAX_DOUBLINGS = 50  # doublings at most: 10¹⁸ units
+# Numbers that count time since 1970: how many of each are a second, and what they are called.
+PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+# Seconds since 1970 of the years 2000 and 2100, between which numbers are taken for times. The four units are
+# a thousand apart, so no number fits two of them.
+LIKELY_TIMES = (946_684_800.0, 4_102_444_800.0)
 
 
 @dataclass(frozen=True)
@@ -99,10 +105,22 @@ class Clock:
         }
 
 
-def when_of(opened: Opened, name: str) -> tuple[Any, bool]:
-    """Return an expression of the time of each row (NULL if missing), and whether it is a timestamp."""
+def when_of(opened: Opened, name: str, unit: str | None = None) -> tuple[Any, bool]:
+    """Return an expression of the time of each row (NULL if missing), and whether it is a time of the clock.
+
+    With `unit` numbers become seconds since 1970; without it they stay as they are, whatever they look like:
+    a rule that guessed would move the buckets of analyses that have begun.
+    """
     column = opened.table[name]
     kind = opened.schema[name]
+    if unit is not None:
+        if not kind.is_numeric():
+            raise ParameterError(
+                f"time_unit={unit!r} is for times given as numbers; time={name!r} is of type {kind}: leave it"
+                " out"
+            )
+        column = column.cast("float64")
+        return ibis().ifelse(is_there(column), column / PER_SECOND[unit], None), True
     if kind.is_timestamp():
         return column, True
     if kind.is_date():
@@ -129,14 +147,28 @@ def is_there(value: Any) -> Any:
 
 def seconds_of(when: Any, *, is_clock: bool) -> Any:
     """Return times as numbers: seconds since 1970 for timestamps, unchanged for numbers."""
-    return when.epoch_seconds().cast("float64") if is_clock else when
+    return when.epoch_seconds().cast("float64") if is_clock and when.type().is_timestamp() else when
+
+
+def likely_unit(first: float, last: float) -> str | None:
+    """Return the unit in which numbers between two ends would be times since 1970, of 2000 to 2100.
+
+    Examples
+    --------
+    >>> likely_unit(1_740_960_000_000, 1_742_169_600_000), likely_unit(0, 5_000)
+    ('ms', None)
+    """
+    begin, end = LIKELY_TIMES
+    return next(
+        (unit for unit, many in PER_SECOND.items() if begin * many <= first and last <= end * many), None
+    )
 
 
 def clock_of(opened: Opened, question: Question) -> Clock:
     """Return how times are cut into buckets; numbers without a given width need the first rows."""
     if question.time is None:
         return Clock(None)
-    when, is_clock = when_of(opened, question.time)
+    when, is_clock = when_of(opened, question.time, question.time_unit)
     if is_clock and question.window is not None and question.window != int(question.window):
         raise ParameterError(f"window={question.window!r} must be a whole number of seconds")
     if question.bucket is not None:

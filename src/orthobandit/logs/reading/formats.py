@@ -19,7 +19,7 @@ from orthobandit._foundation.extras import pyarrow
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import FileFormatError, InputError, InputWarning, ParameterError
 from orthobandit.logs.question import FORMATS
-from orthobandit.logs.reading.clock import seconds_of, when_of
+from orthobandit.logs.reading.clock import PER_SECOND, seconds_of, when_of
 from orthobandit.logs.reading.source import Opened, ibis, keep_settled_draws, open_source
 
 Fields = dict[str, Any]
@@ -47,6 +47,7 @@ def read_exposures(
     variation: str,
     time: str,
     table: str | None = None,
+    time_unit: str | None = None,
 ) -> tuple[Opened, Fields]:
     """Read a table of exposures whose split changed from phase to phase, as those of GrowthBook.
 
@@ -60,6 +61,8 @@ def read_exposures(
     variation, time : str
         Columns of the arm and of when it was drawn.
     table : str, optional
+    time_unit : {"s", "ms", "us", "ns"}, optional
+        Of times that are numbers since 1970, those of phases too.
 
     Examples
     --------
@@ -81,14 +84,14 @@ def read_exposures(
     if not phases:
         raise ParameterError("phases is empty; give one {'from', 'to', 'weights'} a phase")
     plans = {f"{PHASE} {number}": dict(phase["weights"]) for number, phase in enumerate(phases, 1)}
-    spans = _spans(phases)
+    spans = _spans(phases, 1.0 if time_unit is None else PER_SECOND[time_unit])
     opened = open_source(source, table)
     with opened.kept():
         if time not in opened.schema:
             raise InputError(
                 f"time={time!r}: {opened.name} has no such column; {nearest(time, opened.schema)}"
             )
-        when, is_clock = when_of(opened, time)
+        when, is_clock = when_of(opened, time, time_unit)
         seconds = seconds_of(when, is_clock=is_clock)
         cases = [
             ((seconds >= begin) & (seconds < end), name)
@@ -100,11 +103,12 @@ def read_exposures(
     return opened, {"arm": variation, "time": time, "plan": PHASE, "plans": plans}
 
 
-def _spans(phases: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
+def _spans(phases: Sequence[Mapping[str, Any]], per_second: float) -> list[tuple[float, float]]:
     """Return the begin and end of each phase; phases must not overlap."""
     spans: list[tuple[float, float]] = []
     for number, phase in enumerate(phases, 1):
-        begin, end = _moment(phase.get("from"), -FOREVER), _moment(phase.get("to"), FOREVER)
+        begin = _moment(phase.get("from"), -FOREVER, per_second)
+        end = _moment(phase.get("to"), FOREVER, per_second)
         # Phases that overlap would give a row two distributions.
         if begin >= end or (spans and begin < spans[-1][1]):
             raise ParameterError(
@@ -114,12 +118,12 @@ def _spans(phases: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
     return spans
 
 
-def _moment(value: Any, absent: float) -> float:
+def _moment(value: Any, absent: float, per_second: float) -> float:
     """Return the time of a phase in seconds, or as the number it is."""
     if value is None or value == "":
         return absent
     if isinstance(value, int | float):
-        return float(value)
+        return float(value) / per_second
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         if isinstance(moment, date) and not isinstance(moment, datetime):
@@ -321,7 +325,11 @@ def read_as(source: Any, format: str, asked: dict[str, Any]) -> tuple[Any, dict[
                 f"{name}= is missing; exposures need the columns arm and time, and their phases as plans: a"
                 ' JSON file with a list of {"from": …, "to": …, "weights": {arm: probability}}'
             )
-    return read_exposures(source, _phases(asked.pop("plans")), variation=asked["arm"], time=asked["time"])
+    phases = _phases(asked.pop("plans"))
+    unit = asked.get("time_unit")
+    if unit is not None:
+        check_choice("time_unit", unit, PER_SECOND)
+    return read_exposures(source, phases, variation=asked["arm"], time=asked["time"], time_unit=unit)
 
 
 def _arrays(path: Any) -> dict[str, Any]:

@@ -317,7 +317,7 @@ def check_times_and_units(opened: Opened, question: Question, groups: Any) -> No
     if question.time is not None:
         empty = groups["bucket"].is_null().to_numpy()
         if np.any(empty):
-            _refuse_times(opened, question.time)
+            _refuse_times(opened, question.time, question.time_unit)
     if question.unit is not None and groups["nameless"].to_numpy().sum():
         where = first_row(opened, opened.table[question.unit].isnull())
         raise InputError(f"unit={question.unit!r} is empty in some rows{where}; every row needs its unit")
@@ -336,9 +336,9 @@ def check_units(question: Question, groups: Any) -> None:
         )
 
 
-def _refuse_times(opened: Opened, name: str) -> None:
+def _refuse_times(opened: Opened, name: str, unit: str | None) -> None:
     """Raise the error for rows whose time is missing or cannot be read."""
-    when, is_clock = when_of(opened, name)
+    when, is_clock = when_of(opened, name, unit)
     bad = opened.table.filter(when.isnull())
     total = opened.fetch(bad.aggregate(n=bad.count(), empty=bad[name].isnull().cast("int32").sum()))
     count = total["n"][0].as_py()
@@ -348,7 +348,7 @@ def _refuse_times(opened: Opened, name: str) -> None:
         raise InputError(f"time={name!r} is missing in {count:,} rows{where}; mend these or leave them out")
     unread = bad.filter(bad[name].notnull())
     example = opened.fetch(unread.select(value=unread[name]).limit(1))["value"][0].as_py()
-    form = "ISO times such as 2025-03-01 14:05:00" if is_clock else "finite numbers"
+    form = "ISO times such as 2025-03-01 14:05:00" if is_clock and unit is None else "finite numbers"
     raise InputError(
         f"time={name!r} cannot be read in {count - empty:,} rows (and is missing in {empty:,}){where}, such"
         f" as {example!r}; {form} are needed"

@@ -59,7 +59,7 @@ def rows_of(opened: Opened, question: Question, clock: Clock, *, is_masked: bool
     if question.unit is not None:
         parts["unit"] = table[question.unit]
     if clock.column is not None:
-        parts["when"] = when_of(opened, clock.column)[0]
+        parts["when"] = when_of(opened, clock.column, question.time_unit)[0]
     for place, name in enumerate(question.columns):
         value = to_float(table[name], opened.schema[name])
         if is_masked:
@@ -144,7 +144,7 @@ def units_of(rows: Rows, window: float | None) -> Rows:
     counted: Any = None
     if window is not None:
         table = table.mutate(begin=table.when.min().over(own))
-        length = package.interval(seconds=int(window)) if rows.clock.is_clock else window
+        length = package.interval(seconds=int(window)) if table.when.type().is_timestamp() else window
         counted = table.when <= table.begin + length
     # max over the single first row is its value: no engine needs a special function for that.
     is_first = table.place == 0

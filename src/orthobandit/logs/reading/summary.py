@@ -107,7 +107,9 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
     summary = question.summary
     if summary is None:
         raise AssertionError("the question is about a summary")
-    when, is_clock = (None, False) if question.time is None else when_of(opened, question.time)
+    when, is_clock = (
+        (None, False) if question.time is None else when_of(opened, question.time, question.time_unit)
+    )
     table = _fetch(opened, question, summary, when, is_clock=is_clock)
     periods = _read_periods(opened, question, summary, table)
     notes: tuple[str, ...] = ()

@@ -141,10 +141,11 @@ def _blueprint(table: str, question: Question, types: Mapping[str, str]) -> Blue
         raise ParameterError(f"table={table!r} must be a name such as exposures or shop.exposures")
     database = tuple(places) if len(places) > 1 else (places[0] if places else None)
     opened = Opened(ibis().table(_schema(question, types), name=name, database=database), table)
-    if question.time is not None and question.bucket is None and opened.schema[question.time].is_numeric():
+    is_given = question.bucket is not None or question.time_unit is not None
+    if question.time is not None and not is_given and opened.schema[question.time].is_numeric():
         raise ParameterError(
             f"time={question.time!r} holds numbers: say how long a bucket is (bucket=, --bucket), for nobody"
-            " has seen the first of them"
+            " has seen the first of them, or of what they are a number since 1970 (time_unit=, --time-unit)"
         )
     clock = clock_of(opened, question)
     is_masked = question.missing != "refuse"
@@ -161,7 +162,7 @@ def _schema(question: Question, types: Mapping[str, str]) -> dict[str, str]:
     keys = (question.arm, question.segment, question.plan, question.unit)
     schema |= {name: "string" for name in keys if name is not None}
     if question.time is not None:
-        schema[question.time] = "timestamp"
+        schema[question.time] = "timestamp" if question.time_unit is None else "int64"
     for name, kind in types.items():
         if name not in schema:
             raise ParameterError(f"types: the column {name!r} has no part in the question")
@@ -171,7 +172,7 @@ def _schema(question: Question, types: Mapping[str, str]) -> dict[str, str]:
 
 def _fingerprint(question: Question, types: Mapping[str, str]) -> str:
     """Return a short hash of the GROUP BY, so that the result of another question is refused."""
-    asked = {
+    asked: dict[str, Any] = {
         "keys": [question.arm, question.segment, question.plan, list(question.probabilities)],
         "time": [question.time, question.bucket],
         "unit": [question.unit, question.window],
@@ -180,6 +181,9 @@ def _fingerprint(question: Question, types: Mapping[str, str]) -> str:
         "quantiles": [[one.metric, one.thresholds] for one in question.quantiles],
         "types": dict(types),
     }
+    # Only where it is given: cells that were made before there was such an option stay readable.
+    if question.time_unit is not None:
+        asked["time_unit"] = question.time_unit
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
 
 
