@@ -48,6 +48,7 @@ from orthobandit.logs.reading.warehouse import cells_of_groups, sql_of
 from orthobandit.logs.results import (
     Analysis,
     Diagnostic,
+    Effect,
     Heterogeneity,
     MetricResult,
     Personal,
@@ -55,10 +56,11 @@ from orthobandit.logs.results import (
     SegmentResult,
     Value,
 )
-from orthobandit.logs.showing.words import rules_sentence, sentence_of
-from orthobandit.showing.numbers import estimate_words
+from orthobandit.logs.showing.words import effect_words, gap_words, rules_sentence, sentence_of
+from orthobandit.showing.numbers import risk_percent
 
 ROUNDING = 1e-12  # of a sum of squares
+NAMED_PAIRS = 3  # of those whose plain means point the other way
 LIKELY_WAIT = 1.5  # times the events that intervals wait for: below, these are taken to be what is missing
 Progress = Callable[..., None]
 UNITS = {604_800.0: "week", 86_400.0: "day", 3_600.0: "hour", 60.0: "minute", 1.0: "second"}
@@ -560,7 +562,8 @@ def _contradictions(results: Sequence[MetricResult]) -> tuple[Diagnostic, ...]:
             "coherence",
             "alarm",
             f"no gaps of {one.name!r} fit the intervals of all pairs of arms, which happens in at most"
-            f" {100.0 * one.delta:g} % of sound logs: gaps drift, or rows are not as declared; none is shown",
+            f" {risk_percent(one.delta)} of sound logs: gaps drift, or rows are not as declared; none is"
+            " shown",
         )
         for one in results
         if one.is_contradicted
@@ -633,21 +636,43 @@ def _misleading_means(
         return  # gaps are then adjusted for more than time
     for one, result in zip(asked, results, strict=False):  # quantiles, which come last, have no means
         means = {summary.arm: summary.mean for summary in result.summaries}
-        for effect in result.effects:
-            mean = means[effect.arm]
-            other = means[effect.over]
-            # Without an interval at all looks yet, that of a single look tells as well what means hide.
-            low, high = effect.fixed if effect.interval == NOTHING else effect.interval
-            if one.denominator is not None or mean is None or other is None or low is None or high is None:
-                continue
-            if not ((mean < other and low > 0.0) or (mean > other and high < 0.0)):
-                continue
-            yield (
-                f"plain means of {one.name!r} point the other way: {mean:,.4g} for {effect.arm!r} and"
-                f" {other:,.4g} for {effect.over!r}, where the gap is"
-                f" {estimate_words(effect.estimate, (low, high))}; they mix times in which the"
-                " baseline and the shares of arms were different"
-            )
+        misled = [] if one.denominator is not None else list(_misled(result, means))
+        # A pair may be both an arm and the reference, and an arm and the best.
+        misled = list({frozenset((effect.arm, effect.over)): effect for effect in reversed(misled)}.values())
+        if not misled:
+            continue
+        shown = [
+            f"{means[effect.arm]:,.4g} for {effect.arm!r} and {means[effect.over]:,.4g} for {effect.over!r},"
+            f" where the gap of {effect.arm!r} over {effect.over!r} is {_known_gap(effect)}"
+            for effect in misled[::-1][:NAMED_PAIRS]
+        ]
+        more = f"; and {len(misled) - NAMED_PAIRS} more pairs" if len(misled) > NAMED_PAIRS else ""
+        yield (
+            f"plain means of {one.name!r} point the other way: {'; '.join(shown)}{more}. They mix times in"
+            " which the baseline and the shares of arms were different"
+        )
+
+
+def _known_gap(effect: Effect) -> str:
+    """Return a gap with its interval, or what else is known of it."""
+    if effect.interval == NOTHING:
+        return f"estimated at {gap_words(effect)}, without an interval yet"
+    return effect_words(effect)
+
+
+def _misled(result: MetricResult, means: Mapping[str, float | None]) -> Iterator[Effect]:
+    """Yield the gaps, to the reference arm and to the best, whose interval excludes the side of the means.
+
+    Without an interval at all looks that of a single look decides what is worth a word, but is not shown: for
+    somebody who has looked before it does not hold.
+    """
+    for effect in (*result.effects, *result.against_best):
+        mean, other = means[effect.arm], means[effect.over]
+        low, high = effect.fixed if effect.interval == NOTHING else effect.interval
+        if mean is None or other is None or low is None or high is None:
+            continue
+        if (mean < other and low > 0.0) or (mean > other and high < 0.0):
+            yield effect
 
 
 def _waiting(

@@ -8,7 +8,7 @@ doubled, and all splits share one chance of a false alarm.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -49,6 +49,7 @@ SEVERAL_ARMS_ALARM = 0.01
 SINGLE_BUCKETS = 500
 FEWEST_SINGLE_BUCKETS = 25  # the same for each of many segments
 MAX_TESTED_SEGMENTS = 200  # the largest ones are tested
+NAMED_SEGMENTS = 5  # of those whose rows are too few
 # Rows an arm in a stratum, below which silence is compared with the plan and not with the draws.
 SPARSE_ROWS = 5
 DRIFT_ALPHA = 1e-3  # chance of a false alarm of drift
@@ -261,17 +262,71 @@ def sample_ratios(cells: Cells) -> list[Diagnostic]:
     come on top. With segments, p-values are multiplied by their number (Bonferroni); where a new segment
     comes up, or the 200 largest become others, p-values are those of the new family.
     """
-    found = [_ratio_found(cells, _ratio(cells, None, SINGLE_BUCKETS), 1, None)]
+    ratio = _ratio(cells, None, SINGLE_BUCKETS)
+    found = [_ratio_found(cells, ratio, 1, None)]
+    if found[0].status != "alarm" and not _could_alarm(cells, ratio[0], 1, SINGLE_BUCKETS):
+        found = [_too_early(cells, ratio[0])]
     if len(cells.segments) == 1:
         return found
     rows = np.bincount(cells.segment, _all_rows(cells), minlength=len(cells.segments))
     chosen = np.sort(np.argsort(-rows, kind="stable")[:MAX_TESTED_SEGMENTS])
     blocks = int(np.clip(10 * SINGLE_BUCKETS // len(chosen), FEWEST_SINGLE_BUCKETS, SINGLE_BUCKETS))
+    early: list[str] = []
     for segment in chosen[rows[chosen] > 0]:
         part = cells.of_segment(int(segment))
         ratio = _ratio(part, None, blocks)
-        found.append(_ratio_found(cells, ratio, len(chosen), cells.segments[segment]))
+        one = _ratio_found(cells, ratio, len(chosen), cells.segments[segment])
+        if one.status != "alarm" and not _could_alarm(part, ratio[0], len(chosen), blocks):
+            early.append(cells.segments[segment])
+        else:
+            found.append(one)
+    if early:
+        found.append(_too_early_segments(early, len(chosen)))
     return found
+
+
+def _could_alarm(cells: Cells, ratio: SampleRatio, tests: int, single: int) -> bool:
+    """Tell whether the test of the sample ratio would raise an alarm if every row had shown one arm.
+
+    That is the most that can go wrong while draws stay possible; the arm is the one that was to come up most
+    often, whose excess is the hardest to see. Before a test could alarm even then, "fine" would say nothing.
+    """
+    arm = int(np.argmax(ratio.expected))
+    is_possible = cells.plans[cells.plan, arm] > 0
+    all_of_it = np.zeros(len(cells.arms), dtype=np.int64)
+    all_of_it[arm] = _all_rows(cells)[is_possible].sum()
+    # Totals alone are quick, and settle it for most logs.
+    totals = SampleRatio.start(len(cells.arms)).and_sums(all_of_it, ratio.expected, np.zeros(1))
+    if tests * totals.p_value <= ALARM or cells.own is not None:
+        return bool(tests * totals.p_value <= ALARM)
+    shown = np.where(cells.plans[:, arm] > 0, arm, np.argmax(cells.plans, axis=1))
+    return bool(tests * _ratio(replace(cells, arm=shown[cells.plan]), None, single)[1] <= ALARM)
+
+
+def _too_early(cells: Cells, ratio: SampleRatio) -> Diagnostic:
+    """Return that all rows are too few for the test of the sample ratio."""
+    arm = int(np.argmax(ratio.expected))
+    words = (
+        "Too early to tell whether arms come up as often as the probabilities say: even if all"
+        f" {int(ratio.observed.sum()):,} rows had shown {cells.arms.labels[arm]!r}, that could be chance."
+    )
+    details = {
+        "rows": dict(zip(cells.arms.labels, ratio.observed.tolist(), strict=True)),
+        "expected": dict(zip(cells.arms.labels, ratio.expected.tolist(), strict=True)),
+        "tests": 1,
+    }
+    return Diagnostic("sample ratio", "note", words, details=details)
+
+
+def _too_early_segments(names: Sequence[str], tests: int) -> Diagnostic:
+    """Return which segments have too few rows for the test of the sample ratio."""
+    shown = ", ".join(map(repr, names[:NAMED_SEGMENTS]))
+    more = f" and {len(names) - NAMED_SEGMENTS} more" if len(names) > NAMED_SEGMENTS else ""
+    words = (
+        f"Too early to tell in {len(names)} of {tests} segments whether arms come up as often as the"
+        f" probabilities say: {shown}{more}. Even if all their rows had shown one arm, that could be chance."
+    )
+    return Diagnostic("sample ratio", "note", words, details={"segments": list(names), "tests": tests})
 
 
 def missing_values(cells: Cells) -> list[Diagnostic]:

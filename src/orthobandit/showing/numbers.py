@@ -202,6 +202,37 @@ def certainty_percent(share: float) -> str:
     return f"{100.0 * share:.6g} %"
 
 
+def risk_percent(share: float) -> str:
+    """Return the largest share of errors in per cent: three digits, rounded up, so that it still holds.
+
+    Examples
+    --------
+    >>> risk_percent(0.05), risk_percent(0.05 / 3), risk_percent(0.0125)
+    ('5 %', '1.67 %', '1.25 %')
+    """
+    return f"{_risk(share):.10g} %"
+
+
+def sure_percent(share: float) -> str:
+    """Return how surely something holds, given the largest share of errors, in per cent.
+
+    Examples
+    --------
+    >>> sure_percent(0.05), sure_percent(0.05 / 3), sure_percent(0.05 / 70)
+    ('95 %', '98.33 %', '99.9285 %')
+    """
+    return f"{100.0 - _risk(share):.10g} %"
+
+
+def _risk(share: float) -> float:
+    """Return a share in per cent with three digits, rounded up."""
+    percent = 100.0 * share
+    shown = float(f"{percent:.3g}")
+    step = 10.0 ** (math.floor(math.log10(percent)) - 2)
+    # Rounding of floats must not add a step of its own.
+    return shown if shown >= percent * (1.0 - 1e-9) else float(f"{shown + step:.3g}")
+
+
 def duration_words(seconds: float) -> str:
     """Return a length of time in the largest unit that it is a whole number of; seconds otherwise.
 

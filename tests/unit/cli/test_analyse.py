@@ -24,10 +24,11 @@ from orthobandit.logs.question import Guardrail, Quantile, Question, Ratio, Summ
 from orthobandit.logs.results import Analysis
 
 LOG = ["analyse", "log.csv", "--arm", "variant", "--reward", "clicked"]
-EVERY = """--time at --arms arms.csv --plan plan --plans plans.csv --unit user --window 7d --missing zero
---covariate x --covariate y --segment country --metric revenue --metric visits --guardrail visits:0.1
---ratio revenue/visits --cap revenue=500 --cap visits=9 --bucket 15m --reference old --delta .1
---bounds -1 2.5 --asymptotic --baseline seasonal --fixed --compare --table t --format export
+EVERY = """--time at --time-unit ms --arms arms.csv --plan plan --plans plans.csv --unit user --window 7d
+--missing zero --covariate x --covariate y --segment country --metric revenue --metric visits
+--guardrail visits:0.1 --ratio revenue/visits --cap revenue=500 --cap visits=9 --bucket 15m
+--reference old --delta .1 --bounds -1 2.5 --asymptotic --baseline seasonal --fixed --compare
+--table t --format export
 --probabilities p_a p_b --noninferiority a:b:-0.01 --noninferiority crashed:.002
 --quantile a:b:.95 --quantile latency:0.5:100,200 --context age hour"""
 
@@ -67,6 +68,7 @@ def test_every_flag_reaches_the_library(called):
         "arm": "variant",
         "reward": "clicked",
         "time": "at",
+        "time_unit": "ms",
         "arms": "arms.csv",
         "plan": "plan",
         "plans": "plans.csv",

@@ -424,3 +424,25 @@ def test_plain_means_that_point_the_other_way_are_named():
     [note] = [one for one in found.notes if one.startswith("plain means")]
     assert "mix times in which the baseline and the shares of arms were different" in note
     assert not [one for one in analyse(LOG, **ASKED).notes if one.startswith("plain means")]
+    # The jump is a single large residual, so that no interval is known, and none is claimed.
+    assert effects(found)["new"].interval == (None, None)
+    assert "the gap of 'new' over 'old' is estimated at +0.12, without an interval yet" in note
+
+
+def test_a_plain_mean_above_that_of_the_best_arm_is_named():
+    rng = np.random.default_rng(8)
+    phase = np.repeat([0, 1], 3000)
+    shares = np.array([[0.3, 0.6, 0.1], [0.05, 0.05, 0.9]])[phase]  # of the best most while the level is low
+    arm = (rng.random((6000, 1)) > np.cumsum(shares, axis=1)).sum(axis=1)
+    labels = np.array(["old", "other", "best"])
+    spent = np.where(phase == 0, 5.0, 3.0) + np.array([0.0, 0.1, 0.3])[arm] + 0.5 * rng.standard_normal(6000)
+    columns = {"page": labels[arm], "spent": spent, "at": np.arange(6000) // 100}
+    columns |= {f"p:{label}": shares[:, place] for place, label in enumerate(labels)}
+    asked = {"arm": "page", "reward": "spent", "time": "at", "probabilities": [f"p:{one}" for one in labels]}
+    found = analyse(pyarrow.table(columns), **asked)
+    assert found.metrics[0].against_best[0].over == "best"
+    [note] = [one for one in found.notes if one.startswith("plain means")]
+    assert "for 'other' and " in note
+    assert "where the gap of 'other' over 'best' is -0.17 (-0.27 to -0.07)" in note
+    # Of the best and the reference arm once, although it stands in both tables.
+    assert note.count("'old'") == 2

@@ -264,6 +264,16 @@ def check_draws(gathered: GatheredRules) -> Diagnostic:
     drawn = {label: int(sums[0][-1, arm]) for arm, label in enumerate(cells.labels)}
     planned = {label: float(sums[1][-1, arm]) for arm, label in enumerate(cells.labels)}
     details = {"observed": drawn, "expected": planned}
+    likeliest = int(np.argmax(sums[1][-1]))
+    one_sided = np.zeros_like(sums[0])
+    one_sided[:, likeliest] = sums[0].sum(axis=1)
+    # Before the check could alarm even if every row had shown one arm, "fine" would say nothing.
+    if p_value > ALARM and totals_p_value(one_sided, *sums[1:]) > ALARM:
+        words = (
+            "Too early to tell whether arms come up as often as the probabilities say: even if all"
+            f" {int(sums[0][-1].sum()):,} rows had shown {cells.labels[likeliest]!r}, that could be chance."
+        )
+        return Diagnostic("sample ratio", "note", words, p_value, details=details)
     if p_value > ALARM:
         words = "Arms came up as often as the probabilities say."
         return Diagnostic("sample ratio", "fine", words, p_value, details=details)

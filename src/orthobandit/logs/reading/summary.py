@@ -26,7 +26,6 @@ from orthobandit.logs.reading.source import Opened, encode_keys, ibis
 from orthobandit.showing.numbers import number
 
 MAX_SUMMARY_ROWS = 5_000_000  # of a summary, which is held in memory
-FEWEST_TO_TELL = 3  # periods of a series, from which on counts that only grow look cumulative
 NAMED_SNAPSHOTS = 3  # snapshots that a note names, of those that cannot be differenced
 ROUNDING = 1e-9  # of a sum of squares: what differencing may leave below 0
 MOST_DIGITS = 12  # after the point, up to which means are taken to be rounded
@@ -229,11 +228,15 @@ def _look_cumulative(series: Whole, periods: Periods) -> bool:
     Counts of single periods grow as well while an experiment ramps up; but of two periods of about the same
     size the difference is a small number of rows with a large scatter, which soon comes out negative.
     """
+    is_told = False
     for one in np.unique(series):
         own = periods.only(series == one)
         own = own.only(np.argsort(own.seconds, kind="stable"))
-        if len(own.counts) < FEWEST_TO_TELL or np.any(np.diff(own.seconds) <= 0):
+        if np.any(np.diff(own.seconds) <= 0):
             return False
+        if len(own.counts) == 1:  # of a single period both are the same
+            continue
+        is_told = True
         places = np.arange(len(own.counts))
         rows, _, scatter = _less(own.only(places[:-1]), own.only(places[1:]))
         if np.any(rows < 0) or np.any(scatter < -ROUNDING * own.scatter[1:]):
@@ -241,7 +244,7 @@ def _look_cumulative(series: Whole, periods: Periods) -> bool:
         # Figures that stand still for most of the time are those of equal periods.
         if 2 * np.sum(rows > 0) < len(rows):
             return False
-    return True
+    return is_told
 
 
 def _less(before: Periods, after: Periods) -> tuple[Array, Array, Array]:

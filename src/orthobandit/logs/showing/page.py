@@ -19,6 +19,7 @@ from orthobandit.logs.showing.words import (
     diagnostic_words,
     droppable_words,
     effect_words,
+    headline,
     is_held_against_best,
     mean_places,
     method_rows,
@@ -78,7 +79,7 @@ def page_of(analysis: Analysis, title: str = "") -> str:
         "orthobandit.logs.showing",
         "analysis.html",
         title=" · ".join(filter(None, (title or "Analysis of a log", _last_time(analysis)))),
-        sentence=analysis.sentence,
+        sentence=headline(analysis),
         size=f"{len(analysis.labels)} arms; {size_words(analysis)}.",
         alarms=[diagnostic_words(one) for one in analysis.alarms],
         metrics=[_metric(analysis, metric) for metric in analysis.metrics],
@@ -96,6 +97,7 @@ def page_of(analysis: Analysis, title: str = "") -> str:
         diagnostics=[
             (one.status, STATUS_TONES.get(one.status, "open"), diagnostic_words(one))
             for one in analysis.diagnostics
+            if one.status != "alarm"  # these come first
         ],
         computed=_computed(analysis),
         methods=_methods(analysis),

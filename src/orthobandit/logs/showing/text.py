@@ -10,6 +10,7 @@ from orthobandit.logs.showing.words import (
     diagnostic_words,
     droppable_words,
     gap_words,
+    headline,
     interval_words,
     is_held_against_best,
     mean_places,
@@ -51,7 +52,7 @@ def text_of(analysis: Analysis) -> str:
         the value of other probabilities, and notes.
     """
     parts = [
-        _wrapped(printable(analysis.sentence)),
+        _wrapped(printable(headline(analysis))),
         _diagnostics(analysis),
         *(_metric(analysis, metric) for metric in analysis.metrics),
         *_personal(analysis),

@@ -19,7 +19,9 @@ from orthobandit.showing.numbers import (
     is_known,
     number,
     places_of,
+    risk_percent,
     span_words,
+    sure_percent,
 )
 from orthobandit.showing.rules import RuleLine, Table, effect_label, rule_table
 from orthobandit.showing.text import names_words, printable, visible
@@ -107,7 +109,7 @@ def title_words(metric: MetricResult) -> str:
 
 def certainty_words(metric: MetricResult) -> str:
     """Return the mode of a metric's intervals and how surely they hold."""
-    share = f"in at least {100.0 * (1.0 - metric.delta):.6g} % of logs"
+    share = f"in at least {sure_percent(metric.delta)} of logs"
     return f"{metric.mode.rstrip('.')}; {share} all gaps of this metric lie in their intervals"
 
 
@@ -168,6 +170,15 @@ def sentence_of(
     return f"{said} But {'; '.join(harmed)}." if harmed else said
 
 
+def headline(analysis: Analysis) -> str:
+    """Return the first sentence; without the words of an alarm, for a list of alarms follows it."""
+    for one in analysis.alarms:
+        said, is_repeated, _ = analysis.sentence.partition(f": {one.words}")
+        if is_repeated:
+            return f"{said}."
+    return analysis.sentence
+
+
 def rules_sentence(personal: Personal, delta: float, alarms: tuple[Diagnostic, ...]) -> str:
     """Say which rule to follow, or which looks best so far; alarms come first."""
     if alarms:
@@ -180,7 +191,7 @@ def rules_sentence(personal: Personal, delta: float, alarms: tuple[Diagnostic, .
     if personal.best is not None:
         said = (
             f"The rule {personal.best!r} earns most of the {count} rules that are judged (wrong in at most"
-            f" {100.0 * delta:g} % of logs)."
+            f" {risk_percent(delta)} of logs)."
         )
         best = next(rule for rule in personal.rules if rule.name == personal.best)
         return said if best.name == over else f"{said} It earns {rule_words(best)} a row over {over!r}."
@@ -240,7 +251,7 @@ def _recommend(reward: MetricResult) -> str:
     left = [one.arm for one in reward.effects if one.arm not in reward.droppable]
     # Only bounds that were declared make it so at every sample size.
     when = "" if reward.mode.startswith("exact") else ", once samples are large"
-    how_sure = f"(wrong in at most {100.0 * reward.delta:g} % of logs{when})"
+    how_sure = f"(wrong in at most {risk_percent(reward.delta)} of logs{when})"
     if len(left) == 1:
         return f"{left[0]!r} is the best arm by {reward.name!r} {how_sure}.{_gain_words(reward, left[0])}"
     known = [one for one in compared if one.estimate is not None]

@@ -239,3 +239,58 @@ def test_a_log_without_time_is_tested_all_the_same(lost):
     rows.lost = rng.random(len(rows.arm)) < np.where(rows.arm == 1, 0.1 + lost, 0.1)
     ratio, missing, *_ = diagnose(cells_of(rows), Question("arm", "reward"), follow(cells_of(rows)))
     assert (ratio.status, missing.status) == (("alarm", "alarm") if lost else ("fine", "note"))
+
+
+def rows_needed(plans, size):
+    """Return the fewest buckets of which a log is no longer too short for the sample ratio."""
+    for buckets in range(1, 60):
+        if only(cells_of(log(1, plans, buckets, size)), "sample ratio")[0].status == "fine":
+            return buckets
+    return None
+
+
+def test_three_rows_are_too_early_for_the_sample_ratio():
+    (found,) = only(cells_of(log(buckets=3, size=1)), "sample ratio")
+    assert (found.status, found.p_value) == ("note", None)
+    assert found.words == (
+        "Too early to tell whether arms come up as often as the probabilities say: even if all 3 rows had"
+        " shown '0', that could be chance."
+    )
+    assert sum(found.details["rows"].values()) == 3
+
+
+def test_it_is_fine_from_the_row_on_at_which_one_arm_alone_would_be_an_alarm():
+    # One look at one bucket: χ² of n to 0 where n/2 is expected is n, and 15.14 has the p-value 10⁻⁴.
+    sizes = [
+        size for size in range(2, 30) if only(cells_of(log(1, EVEN, 1, size)), "sample ratio")[0].p_value
+    ]
+    assert sizes == list(range(16, 30))
+    needed = rows_needed(EVEN, 4)
+    for buckets, status in ((needed - 1, "note"), (needed, "fine")):
+        rows = log(1, EVEN, buckets, 4)
+        assert only(cells_of(rows), "sample ratio")[0].status == status
+        rows.arm[:] = 0
+        assert (_ratio(cells_of(rows), None, 500)[1] <= 1e-4) == (status == "fine")
+
+
+def test_rows_with_probabilities_that_cross_are_not_too_early_for_ever():
+    # All rows with the likelier arm: totals are as planned, so that one arm is followed through all plans.
+    assert rows_needed(np.array([[0.9, 0.1], [0.1, 0.9]]), 20) < 20
+
+
+def test_small_segments_are_named_once():
+    rows = log(4)
+    rows.segment = np.where(np.arange(4000) < 3990, 0, 1 + np.arange(4000) % 5)
+    cells = cells_of(rows, segments=("large", *"abcde"))
+    overall, large, small = only(cells, "sample ratio")
+    assert (overall.status, large.status, large.segment) == ("fine", "fine", "large")
+    assert (small.status, small.segment) == ("note", None)
+    assert small.words.startswith("Too early to tell in 5 of 6 segments whether arms")
+    assert "'a', 'b', 'c', 'd', 'e'." in small.words
+
+
+def test_an_alarm_is_raised_however_early_it_is():
+    rows = log(buckets=6, size=5, plans=np.array([[1.0 - 1e-6, 1e-6]]))
+    assert only(cells_of(rows), "sample ratio")[0].status == "note"
+    rows.arm[:] = 1
+    assert only(cells_of(rows), "sample ratio")[0].status == "alarm"

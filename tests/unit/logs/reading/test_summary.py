@@ -144,6 +144,26 @@ def test_cumulative_figures_are_differenced():
     assert "cumulative figures of 20 times were differenced into 20 periods" in found.notes
 
 
+@pytest.mark.parametrize("days", [2, 3])
+def test_two_periods_whose_counts_grow_are_asked_about_too(days):
+    asked = {"arm": "arm", "time": "day", "split": SPLIT, **FIGURES}
+    figures = accumulate(log(days=days), days)
+    with pytest.raises(InputError, match=r"never fall with time.*cumulative=False \(--per-period\)"):
+        analyse(figures, **asked)
+    # Of an arm that has just begun nothing can be told; the others still look cumulative.
+    late = pyarrow.compute.and_(
+        pyarrow.compute.equal(figures["arm"], "new"), pyarrow.compute.less(figures["day"], days - 1)
+    )
+    with pytest.raises(InputError, match="never fall with time"):
+        analyse(figures.filter(pyarrow.compute.invert(late)), **asked)
+    assert analyse(figures, **asked, cumulative=True).rows == 6000
+
+
+def test_a_single_period_is_the_same_either_way():
+    asked = {"arm": "arm", "time": "day", "split": SPLIT, **FIGURES}
+    assert analyse(summarise(log(days=1)), **asked).rows == 6000
+
+
 def test_figures_that_look_cumulative_must_be_declared():
     asked = {"arm": "arm", "time": "day", "split": SPLIT, **FIGURES}
     with pytest.raises(InputError, match=r"never fall with time.*say cumulative=True \(--cumulative\)"):

@@ -35,6 +35,22 @@ def test_alarms_come_before_effects_and_notes_after_alarms():
     assert "p = 1e-09" in text
 
 
+def test_an_alarm_is_told_once():
+    words = "Arms were drawn otherwise than planned."
+    alarmed = replace(everything(), sentence=f"Do not act on these effects yet: {words}")
+    text = text_of(alarmed)
+    assert text.splitlines()[0] == "Do not act on these effects yet."
+    for shown in (text, alarmed.html()):
+        assert shown.count(words) == 1
+    assert words in alarmed.to_json()["sentence"]
+
+
+def test_levels_have_three_digits_and_still_hold():
+    third = replace(metric(("a", "b")), delta=0.05 / 3)
+    text = text_of(found(("a", "b"), metrics=(third,)))
+    assert "in at least 98.33 % of logs" in " ".join(text.split())
+
+
 def test_a_log_without_trouble_raises_no_voice():
     text = text_of(found())
     assert "ALARM" not in text
