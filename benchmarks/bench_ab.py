@@ -1,11 +1,13 @@
 """Plain A/B tests: rounds to the declaration beside the fixed sample size that a z-test would need.
 
 `make bench NAMES=ab` takes some minutes on one core; ``python -m benchmarks.bench_ab --quick`` has a
-fifth of the runs. Every row is a set of arms, a goal and a mode, with nothing tuned. The fixed size is that
-of a two-sided z-test of the best against the second at level δ/(K − 1) with 95 % power and equal shares, told
-the gap and the variance. Targets: mean ≤ fixed size, 95 % quantile ≤ twice that, no run ten times as long.
+fifth of the runs, and ``--rates 0.2 0.23`` plays arms with these success rates instead. Every row is a set of
+arms, a goal and a mode, with nothing tuned. The fixed size is that of a two-sided z-test of the best against
+the second at level δ/(K − 1) with 95 % power and equal shares, told the gap and the variance. Targets: mean ≤
+fixed size, 95 % quantile ≤ twice that, no run ten times as long.
 """
 
+import argparse
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -79,11 +81,26 @@ def report(test: Comparison, goal: str, settings: dict[str, Any], mode: str, run
     )
 
 
+def tests_of(options: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[Comparison, ...]:
+    """Return the test of the given rates, or all tests."""
+    rates = options.rates
+    if rates is None:
+        return TESTS
+    if len(rates) < 2 or not all(0.0 < rate < 1.0 for rate in rates) or np.ptp(np.sort(rates)[-2:]) == 0:
+        parser.error(f"--rates {rates}: give two or more between 0 and 1, of which one is the largest")
+    return (coins(", ".join(f"{100 * rate:g} %" for rate in rates), *rates),)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
-    runs = RUNS // 5 if "--quick" in (arguments or []) else RUNS
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a fifth of the runs")
+    parser.add_argument("--rates", type=float, nargs="+", metavar="RATE", help="success rates, one per arm")
+    options = parser.parse_args(arguments or [])
+    runs = RUNS // 5 if options.quick else RUNS
+    tests = tests_of(options, parser)
     print(f"{'arms':<20} {'goal':<9} {'mode':<11} {'fixed':>9}  mean / fixed  95 %  most ({runs} runs a row)")
-    for test in TESTS:
+    for test in tests:
         for goal in ("identify", "earn"):
             report(test, goal, {}, "asymptotic", runs)
             if isinstance(test.noise, Bernoulli):
