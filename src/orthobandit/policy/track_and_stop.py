@@ -49,6 +49,8 @@ from orthobandit.policy.linear import play
 FRANK_WOLFE_STEPS = 1000  # of lazy track-and-stop, as published
 SMALLEST_STEP = 1e-3  # relative change of w at which they end
 THRESHOLDS = ("paper", "gk16", "heuristic")
+# Right after the spanning arms λ_min(A) equals both of its limits: rounding, hence units, must not decide.
+ROUNDING = 1e-9
 FIRST_MIXABILITY = 0.01  # AdaHedge's regret before the first round, as in the released code
 
 
@@ -121,10 +123,11 @@ def frank_wolfe(features: Array, twins: Whole, scores: Array, rivals: Mask, weig
 
 
 @compiled
-def exceeds(gram: Array, amount: float) -> bool:
-    """Tell whether λ_min of a symmetric matrix is above `amount`."""
+def reaches(gram: Array, amount: float) -> bool:
+    """Tell whether λ_min of a symmetric matrix is `amount` or more, and above 0."""
     size = len(gram)
-    return cholesky_into(plus_identity(gram, -amount), size, np.zeros((size, size)), 0.0)
+    least = (1.0 - ROUNDING) * amount
+    return cholesky_into(plus_identity(gram, -least), size, np.zeros((size, size)), 0.0)
 
 
 @compiled
@@ -170,7 +173,7 @@ def observe_tracking(
                 memory.upcoming[i] = a
                 return True
     t = memory.step[i]
-    if exceeds(memory.gram[i], settings.least):
+    if reaches(memory.gram[i], settings.least):
         leader, _, index = compare_rivals(settings, memory, i, width_at(settings, memory, i))
         if has_stopped(settings, memory, i, leader, index):
             return True
@@ -179,7 +182,7 @@ def observe_tracking(
     if settings.draws:
         return True
     memory.tracked[i] += memory.weights[i]
-    if exceeds(memory.gram[i], settings.pace * np.sqrt(t)):
+    if reaches(memory.gram[i], settings.pace * np.sqrt(t)):
         memory.upcoming[i] = most_behind(memory.counts[i], memory.tracked[i])
     else:
         memory.upcoming[i] = settings.spanner[memory.turn[i]]

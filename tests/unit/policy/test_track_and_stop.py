@@ -52,6 +52,18 @@ def test_frank_wolfe_comes_near_the_certified_proportions():
         assert 0.93 * wanted < reached < wanted * (1 + 1e-5)
 
 
+@pytest.mark.parametrize("unit", [1e-3, 0.7, 3e4])
+def test_lazy_track_and_stop_plays_alike_in_all_units(played, unit):
+    policy = LazyTrackAndStop(delta=0.1)
+    features = np.random.default_rng(3).standard_normal((6, 3))
+
+    def arms_played(unit):
+        rounds = played(policy, ArmSet(unit * features), THETA / unit, 30, shift=np.zeros_like)
+        return [arm for _, _, arm, _ in rounds]
+
+    assert arms_played(unit) == arms_played(1.0)
+
+
 def test_the_lazy_threshold_is_the_papers(played):
     policy = LazyTrackAndStop(delta=0.1)
     X = ARMS.features
