@@ -10,7 +10,8 @@ import pytest
 import scipy
 
 from orthobandit import ArmSet, Environment, simulate
-from orthobandit.policy import GBAI, LinGapE, ODLinBAI, Peace
+from orthobandit.policy import GBAI, AdjacentBAI, LinGapE, ODLinBAI, P1Peace, Peace
+from orthobandit.policy.budget_peers import adjacent_design
 
 FALSE_ALARM = 1e-4
 
@@ -30,12 +31,32 @@ def near_parallel(width, angle=0.1):
         (ODLinBAI(1010), 1000, 9317),
         (GBAI(1010), 1000, 3411),
         (Peace(1010), 500, 1786),
+        (P1Peace(1010), 500, 2020),
     ],
 )
 def test_errors_are_those_of_the_released_curves(policy, runs, wrong):
     result = simulate(policy, near_parallel(10), horizon=1010, replications=runs, seed=7)
     mine = int(np.count_nonzero(result.decision.declared != 0))
     table = [[mine, runs - mine], [wrong, 21_000 - wrong]]
+    assert scipy.stats.fisher_exact(table).pvalue > FALSE_ALARM
+
+
+@pytest.mark.statistical
+def test_adjacent_bai_errs_as_often_as_the_law_of_its_estimate_says():
+    # No code was released. Given the counts, least squares is normal around θ with covariance A⁻¹.
+    environment = near_parallel(10)
+    features = environment.arms.features
+    runs = 1000
+    result = simulate(AdjacentBAI(1010), environment, horizon=1010, replications=runs, seed=7)
+    mine = int(np.count_nonzero(result.decision.declared != 0))
+    rng = np.random.default_rng(8)
+    design = adjacent_design(environment.arms)[0]
+    wrong = 0
+    for counts in rng.multinomial(1010, design / design.sum(), size=10_000):
+        covariance = np.linalg.inv((features * counts[:, None]).T @ features)
+        estimate = environment.theta + np.linalg.cholesky(covariance) @ rng.standard_normal(10)
+        wrong += int(np.argmax(features @ estimate) != 0)
+    table = [[mine, runs - mine], [wrong, 10_000 - wrong]]
     assert scipy.stats.fisher_exact(table).pvalue > FALSE_ALARM
 
 
