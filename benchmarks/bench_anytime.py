@@ -34,6 +34,8 @@ from orthobandit.theory import identification_limit, regret_limit
 RUNS = 100
 INSTANCES = 10
 SEED = 101
+BATCHES = 5  # of replications that are timed
+ALONE = 20  # runs that are timed one by one
 SEEDS = range(201, 211)  # of the small gap, so that no lucky one decides
 CAP = 5_000_000
 SHIFTS = {"ν¹": Sine(), "ν²": LogAlternating()}
@@ -267,35 +269,53 @@ def speed() -> None:
 
 
 def planning(runs: int) -> None:
-    """Milliseconds of processor time a run, next to what the same run took when every run planned alone.
+    """Milliseconds of processor time a run, in batches of `runs` replications and alone.
 
     The yardstick is the play itself, compiled: as many rounds of the same environment under one plan.
     """
     cases: tuple[tuple[str, Environment, AnytimeElimination, int, float], ...] = (
-        ("small gap, δ=.1", near_degenerate(shift=Sine()), AnytimeElimination(0.1), CAP, 106.0),
+        ("small gap, δ=.1", near_degenerate(shift=Sine()), AnytimeElimination(0.1), CAP, 21.2),
         (
             "(20,30), Δ=½, earn",
             exact_gap(20, 30, 0.5, seed=0, shift=Sine()),
             AnytimeElimination(0.05, goal="earn"),
             20_000,
-            92.0,
+            20.0,
         ),
     )
-    for name, environment, policy, horizon, before in cases:
-        common: dict[str, Any] = {"horizon": horizon, "seed": SEED, "stop_when_declared": True}
-        simulate(policy, environment, replications=2, **common)
-        start = time.process_time()
-        result = simulate(policy, environment, replications=runs, batch=runs, **common)
-        spent = time.process_time() - start
-        rounds = int(np.where(result.stop_times < 0, horizon, result.stop_times).sum())
-        player = Player(environment, np.array([rounds]), SEED, np.arange(1), policy.baseline)
-        p = np.full((1, len(environment.arms)), 1.0 / len(environment.arms))
-        centre = policy.confidence.centre(np.zeros_like(p), p > 0)
-        start = time.process_time()
-        player.play(p, np.array([rounds]), centre)
-        play = time.process_time() - start
-        note = f"{before:.0f} when each planned alone; {spent / play:.1f} × the play itself"
-        report(f"{name}: milliseconds a run", 1e3 * spent / runs, before / 5.0, note)
+    for name, environment, policy, horizon, target in cases:
+        simulate(policy, environment, horizon=horizon, replications=2, seed=SEED, stop_when_declared=True)
+        for how, size, repeats in (("in batches", runs, BATCHES), ("alone", 1, ALONE)):
+            spent = np.empty(repeats)
+            rounds = 0
+            for number in range(repeats):
+                start = time.process_time()
+                result = simulate(
+                    policy,
+                    environment,
+                    horizon=horizon,
+                    replications=size,
+                    seed=SEED,
+                    first=number * size,
+                    batch=size,
+                    stop_when_declared=True,
+                )
+                spent[number] = 1e3 * (time.process_time() - start) / size
+                rounds += int(np.where(result.stop_times < 0, horizon, result.stop_times).sum())
+            play = _play_alone(environment, policy, rounds // (repeats * size))
+            error = spent.std(ddof=1) / np.sqrt(repeats)
+            note = f"± {error:.1f}, {repeats} × {size} runs; the play itself: {play:.1f}"
+            report(f"{name}: milliseconds of CPU a run, {how}", spent.mean(), target, note)
+
+
+def _play_alone(environment: Environment, policy: AnytimeElimination, rounds: int) -> float:
+    """Return the milliseconds of processor time that so many rounds take under one plan."""
+    player = Player(environment, np.array([rounds]), SEED, np.arange(1), policy.baseline)
+    p = np.full((1, len(environment.arms)), 1.0 / len(environment.arms))
+    centre = policy.confidence.centre(np.zeros_like(p), p > 0)
+    start = time.process_time()
+    player.play(p, np.array([rounds]), centre)
+    return 1e3 * (time.process_time() - start)
 
 
 PARTS: dict[str, Callable[[int], None]] = {

@@ -1,11 +1,12 @@
 """Peers for the best arm with linear rewards: rounds to the declaration and errors, with ν¹ and without.
 
 ``python -m benchmarks.bench_linear_peers`` prints the tables of docs/peers.md, in some hours; parts can be
-named, as in ``bench_linear_peers many-arms trend``, and ``--quick`` has a fifth of the runs. With
+named, as in ``bench_linear_peers many-arms trend``, and rows, as in ``--only lazy RAGE``. ``--quick`` has a
+fifth of the runs. With
 ``--keep FILE`` cells that are finished are kept there, and taken from there next time unless their code has
 changed since: an interrupted run goes on where it was. Every policy plays the same instances with the same
 seeds. A run that has not declared an arm after the cap of its instance counts with the cap, and is listed as
-open.
+open. The part ``budget`` has the policies that play a fixed number of rounds: how many runs err.
 """
 
 import argparse
@@ -23,21 +24,30 @@ from numpy.typing import NDArray
 from orthobandit import AnytimeElimination, ArmSet, Environment, simulate
 from orthobandit._foundation.fingerprint import fingerprint
 from orthobandit.policy import (
+    GBAI,
     LUCB,
+    P1RAGE,
     RAGE,
     SPBAI,
     ActionElimination,
+    AdjacentBAI,
+    BudgetedSPBAI,
+    FixedBudget,
     FrankWolfeSampling,
     LazyTrackAndStop,
     LinGame,
     LinGapE,
+    LinLUCB,
+    ODLinBAI,
+    P1Peace,
+    Peace,
     Policy,
     PooledTrackAndStop,
     StratifiedMeans,
     XYAdaptive,
     XYStatic,
 )
-from orthobandit.simulation import Constant, Gaussian, Sine, Trend
+from orthobandit.simulation import Constant, Gaussian, Noise, Shift, Sine, Trend
 from orthobandit.simulation.instances import near_degenerate, one_hot
 from orthobandit.theory import identification_limit
 
@@ -121,18 +131,45 @@ class Cells:
     """Cells of the tables, computed or taken from a file of finished ones."""
 
     file: Path | None = None
+    only: tuple[str, ...] = ()
+
+    def wants(self, name: str) -> bool:
+        """Tell whether the row of this policy is asked for."""
+        return not self.only or any(part in name for part in self.only)
+
+    def wrong(self, policy: Policy[Any], worlds: list[Environment], runs: int, budget: int) -> str:
+        """Return the share of runs, as many in each world, that end with a wrong arm ± standard error."""
+        each = runs // len(worlds)
+        found = [self._kept("budget", _play_budget, policy, world, each, budget, SEED) for world in worlds]
+        wrong = sum(map(int, found)) / (each * len(worlds))
+        # Runs in one world may be all alike, so that only those within each count for the error.
+        shares = np.array([int(count) / each for count in found])
+        error = float(np.sqrt(np.sum(shares * (1 - shares) / each))) / len(worlds)
+        return f"{wrong:.1%} ± {100 * error:.1f}"
 
     def cell(
         self, policy: Policy[Any], environment: Environment, runs: int, cap: int, seed: int = SEED
     ) -> str:
         """Return mean rounds ± standard error, wrong and open runs, as the cells of a table."""
-        key = fingerprint((policy, environment, runs, cap, seed), "orthobandit.simulation.runner")
+        return self._kept("cap", _play, policy, environment, runs, cap, seed)
+
+    def _kept(self, kind: str, play: Callable[..., str], *what: Any) -> str:
+        """Return a cell from the file, or play it and put it there."""
+        key = fingerprint((kind, *what), "orthobandit.simulation.runner")
         kept = json.loads(self.file.read_text()) if self.file is not None and self.file.exists() else {}
         if key not in kept:
-            kept[key] = _play(policy, environment, runs, cap, seed)
+            kept[key] = play(*what)
             if self.file is not None:
                 self.file.write_text(json.dumps(kept, ensure_ascii=False, indent=1))
         return str(kept[key])
+
+
+def _play_budget(policy: Policy[Any], environment: Environment, runs: int, budget: int, seed: int) -> str:
+    """Return how many runs declare a wrong arm, as text to be kept."""
+    result = simulate(policy, environment, horizon=budget, replications=runs, seed=seed, batch=runs)
+    # A policy that declares nothing is asked for the arm that it would choose.
+    chosen = np.where(result.decision.declared < 0, result.decision.leader, result.decision.declared)
+    return str(np.count_nonzero(environment.gaps[chosen] > 0))
 
 
 def _play(policy: Policy[Any], environment: Environment, runs: int, cap: int, seed: int) -> str:
@@ -158,7 +195,7 @@ def print_case(part: str, share: int, found: Cells) -> None:
     print(f"least mean rounds of any method that is right under all shifts: {limit:,.0f}\n", flush=True)
     print("| policy | rounds, ν = 0 | wrong | rounds, ν¹ | wrong |\n|---|---:|---:|---:|---:|", flush=True)
     for name, make in PEERS.items():
-        if name in LONG[part]:
+        if name in LONG[part] or not found.wants(name):
             continue
         policy = make(case.delta)
         cells = [found.cell(policy, environment, runs, case.cap) for environment in (still, shifted)]
@@ -175,6 +212,8 @@ def print_smallest_angle(share: int, found: Cells) -> None:
     print(f"\nLinGapE's setting, d = 5, angle .01, δ = .05, ε = the gap {gap:.1e}; {runs} runs\n")
     print("| policy | rounds, ν = 0 | wrong | rounds, ν¹ | wrong |\n|---|---:|---:|---:|---:|")
     for name in ("released", "paper"):
+        if not found.wants(f"LinGapE, {name}"):
+            continue
         policy = LinGapE(0.05, constants=name, epsilon=gap)
         cells = [found.cell(policy, environment, runs, 2_000_000) for environment in (still, shifted)]
         print(f"| LinGapE, {name} | {cells[0]} | {cells[1]} |", flush=True)
@@ -193,11 +232,80 @@ def print_trend(share: int, found: Cells) -> None:
         "**AnytimeElimination**": AnytimeElimination(0.1),
     }
     for name, policy in peers.items():
+        if not found.wants(name):
+            continue
         cells = []
         for shift in (Constant(0.0), Trend(0.3 / 1000)):
             environment = one_hot([0.3, 0.2, 0.1, 0.0], shift=shift, noise=Gaussian(0.5))
             cells.append(found.cell(policy, environment, runs, 20_000, seed=5))
         print(f"| {name} | {cells[0]} | {cells[1]} |", flush=True)
+
+
+@dataclass(frozen=True)
+class BudgetCase:
+    """Arms, parameters θ that are played equally often, noise, rounds, runs, and what to call them."""
+
+    name: str
+    arms: ArmSet
+    thetas: tuple[NDArray[np.float64], ...]
+    noise: Noise
+    budget: int
+    runs: int
+
+
+def both_ways(width: int, angle: float) -> tuple[ArmSet, tuple[NDArray[np.float64], ...]]:
+    """Return nearly parallel arms, with one or the other of the two as the best.
+
+    A method that a shift always drives to one of them would look perfect on half of these, or fooled.
+    """
+    arms, theta = near_parallel(width, angle)
+    return arms, (theta, 2 * arms.features[-1])
+
+
+def budget_cases() -> tuple[BudgetCase, ...]:
+    """Return the instances of fixed budgets."""
+    normal = Gaussian(1.0)
+    arc, theta = many_arms(100)
+    means = np.array([0.3, 0.2, 0.1, 0.0])
+    return (
+        BudgetCase("nearly parallel, d = 10, angle .1", *both_ways(10, 0.1), normal, 1010, 1000),
+        BudgetCase("small gap, d = 10, angle .2", *both_ways(10, 0.2), normal, 10_000, 400),
+        BudgetCase("many arms, K = 100, d = 2", arc, (theta,), normal, 500, 100),
+        BudgetCase("four arms, σ = ½", ArmSet.one_hot(4), (means,), Gaussian(0.5), 1000, 1000),
+    )
+
+
+# LinLUCB's epochs are 5 % of the budget.
+BUDGETS: dict[str, Callable[[int], Policy[Any]]] = {
+    "OD-LinBAI": ODLinBAI,
+    "G-BAI": GBAI,
+    "Peace": Peace,
+    "P1-Peace": P1Peace,
+    "Adjacent-BAI": AdjacentBAI,
+    "LinLUCB, no features": lambda budget: LinLUCB(budget, max(budget // 20, 2)),
+    "P1-RAGE, lifted": P1RAGE,
+    "SP-BAI, cut": BudgetedSPBAI,
+    "**FixedBudget**": FixedBudget,
+    "**AnytimeElimination**, its leader": lambda _: AnytimeElimination(0.1),
+}
+
+
+def print_budget(share: int, found: Cells) -> None:
+    """Print how often policies with a fixed budget err, under three levels."""
+    levels: dict[str, Shift] = {"ν = 0": Constant(0.0), "ν¹": Sine(), "+.3 in 1,000": Trend(0.3 / 1000)}
+    for case in budget_cases():
+        runs = case.runs // share
+        print(f"\n{case.name}: wrong after {case.budget:,} rounds, {runs} runs\n")
+        print(f"| policy | {' | '.join(levels)} |\n|---|{'---:|' * len(levels)}", flush=True)
+        for name, make in BUDGETS.items():
+            if not found.wants(name):
+                continue
+            policy = make(case.budget)
+            cells = []
+            for level in levels.values():
+                worlds = [Environment(case.arms, theta, level, case.noise) for theta in case.thetas]
+                cells.append(found.wrong(policy, worlds, runs, case.budget))
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def print_instance(part: str) -> Callable[[int, Cells], None]:
@@ -211,6 +319,7 @@ PARTS: dict[str, Callable[[int, Cells], None]] = {
     "many-arms": print_instance("many-arms"),
     "small-gap": print_instance("small-gap"),
     "trend": print_trend,
+    "budget": print_budget,
 }
 
 
@@ -220,13 +329,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
     parser.add_argument("--quick", action="store_true", help="a fifth of the runs")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="JSON file of finished cells")
+    parser.add_argument(
+        "--only", nargs="+", default=(), metavar="TEXT", help="rows whose name has one of these"
+    )
     options = parser.parse_args(arguments or [])
     unknown = [part for part in options.parts if part not in PARTS]
     if unknown:
         parser.error(f"no part {', '.join(unknown)}; there are: {', '.join(PARTS)}")
     start = time.process_time()
     for part in options.parts or PARTS:
-        PARTS[part](5 if options.quick else 1, Cells(options.keep))
+        PARTS[part](5 if options.quick else 1, Cells(options.keep, tuple(options.only)))
     print(f"\nseed {SEED}; {time.process_time() - start:.0f} s of CPU")
 
 
