@@ -30,9 +30,11 @@ def contradictions(report, epsilon=0.0):
     for label in racing:
         if label not in active and high[label] > max(high[one] for one in active):
             out.append(f"{label!r} is dropped and may be better than every arm that is left")
-    if not active or leader not in active:
+    if leader is None and within is not None:
+        out.append(f"no arm leads, and the leader is within {within} of the best")
+    if not active or leader not in (None, *active):
         out.append(f"the leader {leader!r} is not among the arms that may be the best")
-    if within is not None:
+    if leader is not None and within is not None:
         if within < 0:
             out.append(f"epsilon={within} is negative")
         if low[leader] < floor - within - TINY:

@@ -394,7 +394,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         # A policy's first leader is its first arm, which nothing speaks for.
         leader=None if too_early else labels[leader],
         declared=labels[declared] if declared >= 0 and not is_held else None,
-        epsilon=None if coherent.is_empty else _number(coherent.epsilon),
+        epsilon=None if coherent.is_empty or too_early else _number(coherent.epsilon),
         certainty=float(decision.certainty),
         mode=decision.mode,
         joint=joint,
