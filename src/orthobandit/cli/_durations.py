@@ -1,4 +1,4 @@
-"""How long simulations will take, found out before they begin."""
+"""Estimate how long simulations will take, before they begin."""
 
 import math
 import time
@@ -19,8 +19,8 @@ TRIAL_SECONDS = 0.3
 def expected_seconds(policy: Policy[Any], environment: Environment, horizon: int) -> float:
     """Return the expected seconds of one replication, extrapolated from short runs.
 
-    Policies that plan in phases hardly take longer for more rounds; the time of others grows with the rounds,
-    of some only once these outweigh the fixed cost of a run.
+    Policies that plan in phases hardly take longer for more rounds. The time of others grows with the rounds,
+    for some only once the rounds outweigh the fixed cost of a run.
     """
     rounds = min(FIRST_TRIAL, horizon)
     seconds_of(policy, environment, rounds)  # compiles

@@ -1,4 +1,4 @@
-"""Help and errors of the command line: colour on a terminal, suggestions, the user's own flags named."""
+"""Help and errors of the command line: colours, suggestions, and messages that name the user's flags."""
 
 import re
 import sys
@@ -26,7 +26,7 @@ HELP_WIDTH = 78  # characters of a line of help: fits a terminal of 80
 
 
 class Screen(Console):
-    """A console that raises an error when its reader has gone, so that the caller can set the exit code."""
+    """A console that raises an error if the reader has closed the output, so that the caller can exit."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -106,7 +106,7 @@ def from_here() -> None:
 
 
 def offer(action: Action, names: Iterable[str]) -> None:
-    """Let shells complete the values of an option that is not limited to them."""
+    """Give shells values to complete for an option that takes other values as well."""
     action.offered = tuple(names)  # type: ignore[attr-defined]
 
 
@@ -117,7 +117,7 @@ def say_error(who: str, message: str) -> None:
 
 
 def with_flags(message: str, parser: ArgumentParser, options: Namespace, meant: Mapping[str, str]) -> str:
-    """Return a message about an argument as one about the flag that gave it: ``--arms 0``, not ``count=0``.
+    """Reword a message about an argument for the flag that gave it: ``--arms 0``, not ``count=0``.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ class _LeftColumn(ProgressColumn):
 
 @dataclass
 class _Log:
-    """Lines for a log: none in the first minute, then one a minute, even while nothing finishes."""
+    """Progress as lines of a log: after the first minute, one a minute, even while nothing finishes."""
 
     what: str
     time_left: TimeLeft = field(default_factory=TimeLeft)
@@ -162,7 +162,7 @@ def _clock(seconds: float) -> str:
 
 
 def add_run_options(parser: argparse.ArgumentParser, out: str | None, said: str = "%(default)s") -> None:
-    """Add what every command that runs cells shares; `said` is what the help calls the default folder."""
+    """Add the options of every command that runs cells; `said` is the default folder as the help names it."""
     cores = os.cpu_count() or 1
     parser.add_argument("--jobs", type=whole, default=cores, help="processes (default: all, %(default)s)")
     parser.add_argument(

@@ -69,7 +69,7 @@ def positionals(parser: ArgumentParser) -> list[tuple[str, ...]]:
 
 
 def first_words(text: str) -> str:
-    """Return a help text up to its first remark, without what shells would take for themselves."""
+    """Return a help text up to its first remark, without characters that have a meaning for shells."""
     # Quotes, brackets and backticks would end strings or run commands in the scripts below.
     short = re.split(r"[(;:]", text.replace("%(default)s", ""))[0].strip()
     return re.sub(r"[^\w ,./-]", "", short)[:60]

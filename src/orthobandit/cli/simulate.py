@@ -207,7 +207,7 @@ def _refuse_to_take_for_ever(
 def _results(
     options: argparse.Namespace, environment: Environment, policies: Mapping[str, Policy[Any]]
 ) -> dict[str, RunResult]:
-    """Simulate all policies, in parts so that the bar moves; return results by policy."""
+    """Simulate all policies, in batches so that the progress bar moves; return results by policy."""
     results: dict[str, RunResult] = {}
     marks = np.linspace(0, max(options.horizon, 1), CURVE_POINTS + 1)[1:]
     # Policies that plan every round take a thousand times as long as others.

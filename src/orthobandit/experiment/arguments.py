@@ -97,7 +97,7 @@ def check_is_policy(policy: object) -> None:
 
 
 def check_clock(clock: object) -> None:
-    """Raise `ParameterError` for a time that stands where a function should."""
+    """Raise `ParameterError` for a clock that is a time instead of a function that returns the time."""
     if not callable(clock):
         raise ParameterError(f"clock={clock!r} must be a function that returns the time in seconds")
 
@@ -115,7 +115,7 @@ def read_clock(clock: Callable[[], float]) -> float:
 
 
 def _check_options(options: Options) -> None:
-    """Refuse what would be taken for something else: text for yes or no, one thing for a list of them."""
+    """Refuse settings of the wrong type: text for a bool, or one metric for a list of metrics."""
     for name in ("sticky", "add"):
         value = getattr(options, name)
         if not isinstance(value, bool | np.bool_):
@@ -129,7 +129,7 @@ def _check_options(options: Options) -> None:
 def _check_deltas(policy: Policy[Any] | None, options: Options) -> None:
     """Raise `ParameterError` for a δ above ½, of the policy or of a metric.
 
-    Here and not in their classes: experiments that were begun with one before must still open.
+    Checked here and not in their classes: experiments that an older release began with one must still open.
     """
     delta = getattr(policy, "delta", None)
     is_ours = type(policy).__module__.partition(".")[0] == PACKAGE  # elsewhere `delta` may be anything
@@ -143,7 +143,8 @@ def _check_deltas(policy: Policy[Any] | None, options: Options) -> None:
 def _check_epsilon(policy: Policy[Any], rewards: RewardRange | None) -> None:
     """Raise `ParameterError` for a tolerance that no two arms can exceed, so that any arm would win at once.
 
-    Here and not in the policy's class: experiments that were begun with one before must still open.
+    Checked here and not in the policy's class: experiments that an older release began with one must still
+    open.
     """
     if not isinstance(policy, AnytimeElimination) or rewards is None:
         return
@@ -170,7 +171,7 @@ def _check_margins(metrics: Sequence[Metric], guardrails: Sequence[Guardrail]) -
 
 
 def _warn_of_alike(labels: Sequence[str]) -> None:
-    """Warn of labels that most readers take for one another: they differ in case or spaces alone."""
+    """Warn of labels that are easily confused, because they differ in case or spaces only."""
     seen: dict[str, str] = {}
     for label in labels:
         first = seen.setdefault("".join(label.split()).casefold(), label)
@@ -197,8 +198,8 @@ def declared_range(
 ) -> RewardRange | None:
     """Return the declared range of the rewards, or None if it is unknown.
 
-    Nobody gets asymptotic claims by saying nothing: `rewards` may be left out only if the policy's own
-    confidence is exact. A policy whose confidence is asymptotic does not count, because it is also what
+    Asymptotic claims must be asked for: `rewards` may be left out only if the policy's own confidence is
+    exact. A policy whose confidence is asymptotic does not count, because it is also what
     :class:`AnytimeElimination` has by default.
 
     Examples

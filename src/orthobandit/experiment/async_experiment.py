@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 def _made_in_thread(
     make: Callable[Arguments, Experiment],
 ) -> Callable[Arguments, Coroutine[Any, Any, "AsyncExperiment"]]:
-    """Return the coroutine of a constructor of :class:`Experiment`: the same arguments and errors."""
+    """Turn a constructor of :class:`Experiment` into a coroutine that runs it in a thread."""
 
     @wraps(make)
     async def made(*args: Arguments.args, **kwargs: Arguments.kwargs) -> "AsyncExperiment":
@@ -41,7 +41,7 @@ def _made_in_thread(
 def _in_thread(
     method: Callable[Concatenate[Experiment, Arguments], Value],
 ) -> Callable[Concatenate["AsyncExperiment", Arguments], Coroutine[Any, Any, Value]]:
-    """Return the coroutine of a method of :class:`Experiment` that takes long or reads the whole log."""
+    """Turn a method of :class:`Experiment` that takes long into a coroutine that runs it in a thread."""
 
     @wraps(method)
     async def done(self: "AsyncExperiment", /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
@@ -144,7 +144,7 @@ class AsyncExperiment:
         await self._soon(self._methods.tell_many(ids, rewards))
 
     async def edge_plan(self) -> EdgePlan:
-        """Return the plan in force for those who draw without asking; see :meth:`Experiment.edge_plan`."""
+        """Return the current plan for clients that draw by themselves; see :meth:`Experiment.edge_plan`."""
         return await self._soon(self._methods.edge_plan)
 
     async def expose(
@@ -165,7 +165,7 @@ class AsyncExperiment:
         await self._soon(self._methods.note("tick"))
 
     async def pause(self) -> None:
-        """Refuse to be asked until :meth:`resume`; see :meth:`Experiment.pause`."""
+        """Refuse new proposals until :meth:`resume`; see :meth:`Experiment.pause`."""
         await self._soon(self._methods.note("pause"))
 
     async def resume(self) -> None:

@@ -135,7 +135,7 @@ def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> C
 
 
 def _check_guardrails(ledger: Ledger, feed: PersonalFeed) -> None:
-    """Refuse to certify a rule as the best that guardrails rule out or have not cleared."""
+    """Refuse to certify a rule as the best while guardrails rule it out or have not cleared it."""
     comparison = feed.state.comparison
     possible = comparison.possible_best()
     if len(possible) != 1 or possible[0] == comparison.reference:

@@ -661,10 +661,10 @@ def _known_gap(effect: Effect) -> str:
 
 
 def _misled(result: MetricResult, means: Mapping[str, float | None]) -> Iterator[Effect]:
-    """Yield the gaps, to the reference arm and to the best, whose interval excludes the side of the means.
+    """Yield the gaps, over the reference arm and over the best, whose intervals contradict the plain means.
 
-    Without an interval at all looks that of a single look decides what is worth a word, but is not shown: for
-    somebody who has looked before it does not hold.
+    Where there is no interval for all looks, the one for a single look decides. It is not shown, because it
+    does not hold for somebody who has looked before.
     """
     for effect in (*result.effects, *result.against_best):
         mean, other = means[effect.arm], means[effect.over]

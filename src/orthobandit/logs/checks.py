@@ -2,8 +2,8 @@
 
 Sample ratio, missing values, rows without information, caps, units; and whether gaps, ratios or lifts drift.
 A quantity drifts if its intervals before and after a point in time do not overlap. Gaps are tested as in live
-experiments (:mod:`orthobandit.estimate.health.constancy`), on what was known at the ends of buckets; ratios
-and lifts over the same rounds for both arms. A log is split after 64 rows and each time that their number has
+experiments (:mod:`orthobandit.estimate.health.constancy`), at the ends of buckets. Ratios and lifts are
+tested over the same rounds for both arms. A log is split after 64 rows and each time that their number has
 doubled, and all splits share one chance of a false alarm.
 """
 
@@ -288,8 +288,8 @@ def sample_ratios(cells: Cells) -> list[Diagnostic]:
 def _could_alarm(cells: Cells, ratio: SampleRatio, tests: int, single: int) -> bool:
     """Tell whether the test of the sample ratio would raise an alarm if every row had shown one arm.
 
-    That is the most that can go wrong while draws stay possible; the arm is the one that was to come up most
-    often, whose excess is the hardest to see. Before a test could alarm even then, "fine" would say nothing.
+    No larger deviation is possible. The arm is the one with the highest expected share, whose excess is the
+    hardest to detect. If the test could not raise an alarm even then, "fine" would say nothing.
     """
     arm = int(np.argmax(ratio.expected))
     is_possible = cells.plans[cells.plan, arm] > 0
@@ -304,7 +304,7 @@ def _could_alarm(cells: Cells, ratio: SampleRatio, tests: int, single: int) -> b
 
 
 def _too_early(cells: Cells, ratio: SampleRatio) -> Diagnostic:
-    """Return that all rows are too few for the test of the sample ratio."""
+    """Return a note that the log has too few rows for the test of the sample ratio."""
     arm = int(np.argmax(ratio.expected))
     words = (
         "Too early to tell whether arms come up as often as the probabilities say: even if all"
@@ -319,7 +319,7 @@ def _too_early(cells: Cells, ratio: SampleRatio) -> Diagnostic:
 
 
 def _too_early_segments(names: Sequence[str], tests: int) -> Diagnostic:
-    """Return which segments have too few rows for the test of the sample ratio."""
+    """Return a note on segments that have too few rows for the test of the sample ratio."""
     shown = ", ".join(map(repr, names[:NAMED_SEGMENTS]))
     more = f" and {len(names) - NAMED_SEGMENTS} more" if len(names) > NAMED_SEGMENTS else ""
     words = (
@@ -385,7 +385,7 @@ def _blocks(cells: Cells, values: tuple[Whole, ...], single: int) -> Iterator[tu
 
 
 def _ratio(cells: Cells, column: int | None, single: int) -> tuple[SampleRatio, float]:
-    """Return the test and its p-value, of all rows or of those in which a column is missing."""
+    """Return the test and its p-value, for all rows or for those in which a column is missing."""
     if cells.own is not None:
         return _ratio_by_row(cells, column, single)
     rows = _all_rows(cells) if column is None else cells.missing[:, column]
@@ -398,7 +398,7 @@ def _ratio(cells: Cells, column: int | None, single: int) -> tuple[SampleRatio, 
 
 
 def _ratio_by_row(cells: Cells, column: int | None, single: int) -> tuple[SampleRatio, float]:
-    """Return the same of rows that have distributions of their own."""
+    """Return the test and its p-value for rows that each have a distribution of their own."""
     if cells.own is None:
         raise AssertionError("rows have distributions of their own")
     ratio = SampleRatio.start(len(cells.arms))
@@ -503,9 +503,10 @@ def find_drift(
 ) -> tuple[DriftFound | None, int]:
     """Return the first drift of a gap that the log shows, if any, and how many splits were tried.
 
-    As :class:`~orthobandit.estimate.health.constancy.Constancy`: after 64 rounds and each time that their
-    number has doubled, at a snapshot, the intervals so far are compared with those of what follows, at every
-    later snapshot, all at once; the largest residual is that of the whole log.
+    The test of :class:`~orthobandit.estimate.health.constancy.Constancy`. The log is split at the snapshot
+    after 64 rounds and each time that their number has doubled. The intervals before a split are compared
+    with those after it, up to every later snapshot; all comparisons hold at once. The largest residual is
+    that of the whole log.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What other methods say of the same log: estimates, intervals, and what each of them takes for granted.
+"""Other methods on the same log: their estimates, their intervals, and what each assumes.
 
 :func:`compare` has all of them. Each estimates one gap from sums over strata: the rows of a bucket that were
 drawn from the same probabilities.
@@ -59,7 +59,7 @@ ASSUMES = {
 
 
 def compare(cells: Cells, question: Question, metric: int = 0) -> tuple[Rival, ...]:
-    """Return what six other methods say of the gap of every arm over the reference arm.
+    """Return estimates and intervals of six other methods for the gap of every arm over the reference arm.
 
     All intervals have the same joint level as ours: δ is divided by the number of gaps.
 
@@ -172,11 +172,11 @@ class Strata:
         return len(self.bucket)
 
     def by_bucket(self, values: Array) -> Array:
-        """Return the sums (B,) over buckets of something a cell (G,) has."""
+        """Return the sum (B,) of the cells' values (G,) in each bucket."""
         return totals_at(self.bucket[self.stratum], values, self.buckets)
 
     def by_stratum(self, values: Array) -> Array:
-        """Return the sums (N,) over strata of something a cell (G,) has."""
+        """Return the sum (N,) of the cells' values (G,) in each stratum."""
         return totals_at(self.stratum, values, len(self))
 
     def of_arm(self, arm: int) -> tuple[Array, Array, Array]:
@@ -208,7 +208,7 @@ def earlier(counts: Array, sums: Array) -> Array:
 
 
 def levels_before(strata: Strata, arm: int | None = None) -> Array:
-    """Return for each bucket (B,) the mean over earlier ones: of all rows, or of an arm's; NaN for the first.
+    """Return for each bucket (B,) the mean of all earlier rows, or of an arm's; NaN for the first bucket.
 
     Where an arm was not played before, the mean of all rows stands in.
     """
@@ -243,7 +243,7 @@ class Pair:
 
     @classmethod
     def of(cls, strata: Strata, arm: int, reference: int) -> "Pair":
-        """Gather what is needed of two arms."""
+        """Gather the sums of two arms in every stratum."""
         return cls(
             strata.of_arm(arm),
             strata.of_arm(reference),

@@ -176,7 +176,7 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class Rival:
-    """What another method says of one gap: estimate, interval, and what it assumes."""
+    """Another method's estimate of one gap, its interval, and what it assumes."""
 
     method: str
     arm: str

@@ -1,4 +1,4 @@
-"""The ASGI application: routes, middleware and background work put together."""
+"""The ASGI application, assembled from routes, middleware and background work."""
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager

@@ -55,7 +55,7 @@ MAX_TRIES = 60  # while the server begins
 
 
 class Heard(NamedTuple):
-    """Rewards that become known: at which second (n,), of which proposals (n,), and how much (n,)."""
+    """Rewards, with the second (n,) at which each becomes known, its proposal (n,) and its value (n,)."""
 
     at: np.ndarray
     ids: list[int]
@@ -64,7 +64,7 @@ class Heard(NamedTuple):
 
 @dataclass(frozen=True)
 class Visitors:
-    """Visitors whose willingness to sign up drifts: a day's season in a minute, and bursts.
+    """Visitors whose sign-up rate drifts: a daily season compressed into a minute, and bursts.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ class Visitors:
         return float(SIGN_UP_SHARE + season + burst)
 
     def count(self, step: int, seconds: float) -> int:
-        """Return how many visitors come in a step of so many seconds."""
+        """Return how many visitors come in a step of `seconds`."""
         return int(stream(self.seed, "demo-visitors", step).poisson(self.rate * seconds))
 
     def heard(self, step: int, at: float, ids: list[int], labels: list[str]) -> Heard:
-        """Return the rewards that become known of visitors who were shown these pages `at` some second."""
+        """Return the rewards that will become known of visitors who saw these pages at second `at`."""
         random = stream(self.seed, "demo-rewards", step)
         chances = self.baseline(at) + np.array([PAGES.get(label, 0.0) for label in labels])
         rewards = (random.random(len(ids)) < chances).astype(float)
@@ -308,7 +308,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end what is inside as Ctrl-C does, so that the server and its folder go, too."""
+    """Let SIGTERM end the block as Ctrl-C does, so that the server and its folder are removed as well."""
     if current_thread() is not main_thread():  # only the main thread may say what signals do
         yield
         return
@@ -332,4 +332,4 @@ def _check_free(port: int) -> None:
 
 
 def _quiet(_: str) -> None:
-    """Say nothing: what the server says is said here."""
+    """Print nothing: this module prints what the server would."""

@@ -25,8 +25,9 @@ _IS_DONE = Event()
 def prepare(say: Callable[[str], None] | None = None) -> None:
     """Run a small experiment of each kind in memory, once in a process.
 
-    Plans and draws are compiled at their first use; the result is kept beside the package, or in the folder
-    that ``NUMBA_CACHE_DIR`` names. Without this the first visitors would wait for the compiler.
+    Plans and draws are compiled at their first use, and the machine code is kept beside the package, or in
+    the folder that ``NUMBA_CACHE_DIR`` names. Without this warm-up the first visitors would wait for the
+    compiler.
 
     Parameters
     ----------

@@ -274,7 +274,7 @@ class Plot:
 
 
 def line(places: Sequence[float], values: Series, scale: Scale, kind: str = "line") -> list[Shape]:
-    """Return a line through what is known of `values`; `places` are shares of the width."""
+    """Return a line through the known ones of `values`; `places` are shares of the width."""
     runs: list[list[str]] = [[]]
     for place, value in zip(places, values, strict=True):
         if is_known(value):
@@ -391,7 +391,7 @@ def save_figure(figure: "Figure", stem: Path) -> list[Path]:
 
 @contextmanager
 def house_style(salt: str) -> Iterator[None]:
-    """Draw with the colours of a page; names inside an SVG begin with `salt`, so that two share none."""
+    """Draw with the colours of a page; ids inside the SVG derive from `salt`, so that two SVGs share none."""
     mpl = optional_package("matplotlib", "plots", "a figure")
     settings: Any = {**STYLE, "svg.hashsalt": salt}
     with mpl.rc_context(settings):

@@ -45,14 +45,14 @@ def number(value: float | None, places: int | None = None, sign: str = "") -> st
 
 
 def places_of(values: Iterable[float | None]) -> int | None:
-    """Return the decimal places that show two digits of how far numbers are apart; None for powers of ten.
+    """Return how many decimal places show the range of these numbers to two digits; None for powers of ten.
 
     Examples
     --------
     >>> places_of([0.0112, 0.0593]), places_of([100.0, 900.0]), places_of([1e-12, 3e-12])
     (3, 0, None)
 
-    An end that is not 0 does not look like 0, if two more places help:
+    A number that is not 0 does not look like 0, if at most two more places prevent it:
 
     >>> places_of([-0.0002, 0.0593])
     4
@@ -166,7 +166,7 @@ def share_words(share: float | None) -> str:
 
 
 def shares_words(shares: Sequence[float]) -> list[str]:
-    """Return the shares of a column in per cent, all with as many decimal places unless some are tiny.
+    """Return the shares of a column in per cent, all with the same decimal places unless some are tiny.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def certainty_percent(share: float) -> str:
 
 
 def risk_percent(share: float) -> str:
-    """Return the largest share of errors in per cent: three digits, rounded up, so that it still holds.
+    """Return the largest share of errors in per cent, rounded up to three digits so that it still holds.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def risk_percent(share: float) -> str:
 
 
 def sure_percent(share: float) -> str:
-    """Return how surely something holds, given the largest share of errors, in per cent.
+    """Return the certainty in per cent that goes with the largest share of errors.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def rows_words(rows: float) -> str:
 def more_words(more: tuple[float, float, float] | None) -> str:
     """Return how many further rows would decide, with the range that holds in 80 % of logs.
 
-    There is no range where intervals wait for large values to come, and nothing where none can be foreseen.
+    There is no range while intervals wait for large values, and no text if no number can be foreseen.
 
     Examples
     --------

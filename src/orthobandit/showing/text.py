@@ -90,7 +90,7 @@ def printable(text: str) -> str:
 
 
 def visible(label: str) -> str:
-    """Return a label as :func:`printable` does, with spaces at its ends, which nobody would see, shown.
+    """Return a label as :func:`printable` does, and make spaces at its ends visible.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def visible(label: str) -> str:
 
 
 def names_words(labels: Iterable[str]) -> str:
-    """Return labels in a line, not too many.
+    """Return labels separated by commas; at most so many that a line holds them.
 
     Examples
     --------

@@ -85,7 +85,7 @@ class Step:
 
 
 class PlayRecord:
-    """What a policy did in a setting: simulated when first asked for, then kept.
+    """What a policy did in a setting: simulated at the first use, then kept.
 
     All checks can share one record, so that a policy is simulated once for all of them.
     """
@@ -141,10 +141,10 @@ def _seen(
     probabilities: Array,
     centre: Centre | None,
 ) -> list[Tally]:
-    """Play the next rounds of a replication; return a tally for each third of them.
+    """Play the next rounds of a replication, and return their tally in three parts.
 
-    `name` has the number of the replication and the rounds that it has played. Means are linear, the shift is
-    a sine of the round and noise is normal; random numbers depend on `name` and the seed alone. If the plan
+    `name` holds the number of the replication and the rounds that it has played. Means are linear, the shift
+    is a sine of the round and noise is normal; random numbers depend on `name` and the seed only. If the plan
     has a centre, its residuals are tallied, with a baseline forecast of 0.
     """
     arms = setting.arms

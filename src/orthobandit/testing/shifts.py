@@ -23,14 +23,14 @@ Shift = Oblivious | Adaptive
 
 @dataclass(frozen=True)
 class ShiftSetting:
-    """How a check tries a shift.
+    """The paths on which a check tries a shift.
 
     Parameters
     ----------
     rounds : int
         Length of a path. Adaptive shifts are played for a hundredth as many rounds.
     bound : float, optional
-        The most that |ν| may be; by default the `bound` of an oblivious shift.
+        The largest |ν| that is allowed; by default the `bound` of an oblivious shift.
     seed : int
     """
 

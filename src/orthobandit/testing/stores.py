@@ -116,7 +116,7 @@ def _check_atomicity(store: Store) -> None:
 
 
 def _check_order(store: Store) -> None:
-    """Check that entries which contradict the log are refused, with all that is appended beside them."""
+    """Check that entries which contradict the log are refused, and everything appended with them."""
     entries = _history()
     _append(store, entries)
     last = entries[-1].at

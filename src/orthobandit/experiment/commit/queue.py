@@ -172,10 +172,10 @@ class CommitQueue(Forkable):
             self._ring()
 
     def _ring(self) -> None:
-        """Wake the thread, or begin one.
+        """Wake the thread, or start one.
 
-        No request is overlooked: it is in the queue before the bell rings. A thread that is still alive looks
-        at the bell once more after releasing its lock; otherwise another one starts here.
+        No request is overlooked, because it is in the queue before the bell rings: a thread about to end
+        checks the bell once more after releasing its lock, and if none is alive, one starts here.
         """
         self._bell.put(None)
         if self._thread_lives.locked():
@@ -188,7 +188,7 @@ class CommitQueue(Forkable):
     # What the thread does
 
     def _work(self, idle_seconds: float) -> None:
-        """Commit what waits, again and again, until nothing came for so many seconds."""
+        """Commit waiting requests until none has arrived for `idle_seconds`."""
         while not self._bell.empty() and self._thread_lives.acquire(blocking=False):
             self._worker = get_ident()
             try:
@@ -225,10 +225,11 @@ class CommitQueue(Forkable):
                 loop.call_soon_threadsafe(self._begin_gathering, loop)
 
     def _let_others_come(self) -> None:
-        """Give the threads that were in the last commit time to come again.
+        """Wait a moment for the threads of the last commit, which often come back at once.
 
-        Otherwise every second commit would hold the first of them alone while the others wait. Waiting an
-        eighth of the disk's time costs less than that. Event loops have gathered their requests already.
+        Otherwise every second commit would hold only the request of the fastest thread, and all others would
+        wait for two commits. Waiting an eighth of the last commit's time costs less. Requests of coroutines
+        were gathered before (:meth:`_gather`).
         """
         size, seconds = self._last
         if size < 2 or seconds < SLOW_SECONDS or any(job.future is not None for job in list(self._waiting)):

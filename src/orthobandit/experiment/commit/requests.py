@@ -325,7 +325,7 @@ class Methods:
         return turn.ledger.arms
 
     def edge_plan(self, turn: Turn) -> EdgePlan:
-        """Return the plan in force for those who draw without asking."""
+        """Return the current plan for clients that draw by themselves."""
         return EdgePlan.of(turn.ledger, self._clock())
 
     def report(self, turn: Turn) -> Report:

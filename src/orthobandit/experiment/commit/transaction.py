@@ -25,7 +25,7 @@ Features = Mapping[str, Sequence[float]]  # of the arms that a visitor is offere
 
 
 class Lookup(Protocol):
-    """Reading from the store, and remembering requests there: a part of :class:`Writer`."""
+    """The part of :class:`Writer` that asking and telling need: known units, and answers by key."""
 
     def known(self, units: Sequence[str]) -> dict[str, int]:
         """Return the number of the first proposal of each unit that has one."""

@@ -3,10 +3,10 @@
 An exposure enters the log when it arrives, and is numbered then. Let F_n hold potential rewards, plans,
 forecasts and arrival times of exposures 1 to n. The arm of exposure n is a hash, by a secret of its plan, of
 a unit that has not been seen before: given F_{n−1}, it has the probabilities of its plan, as long as neither
-that it arrives nor when depends on its arm or on what came of it. The ledger's sums are then martingales as
-they are for proposals, whether the plan is in force still or not. Exposures that arrive together may have
-their rewards with them, and might be sorted by them; so their order is that of another hash of their units,
-which knows neither arms nor rewards.
+its arrival nor the time of its arrival depends on its arm or its reward. The ledger's sums are then
+martingales as they are for proposals, whether or not the plan is still in force. Exposures of one batch may
+arrive with their rewards, and a client might have sorted them by reward. So a batch is entered in the order
+of another hash of the units, which depends on neither arms nor rewards.
 """
 
 from bisect import bisect_left
@@ -177,7 +177,7 @@ def _refuse_draw(batch: Batch, row: int, out: Exposed) -> None:
 
 
 def _order(turn: Turn, batch: Batch, fresh: Whole) -> Whole:
-    """Return new exposures sorted by a hash of their units, which knows neither arms nor rewards."""
+    """Return new exposures sorted by a hash of their units, which depends on neither arms nor rewards."""
     names = [name_of(batch.units[row]) for row in fresh]
     return np.asarray(fresh[np.argsort(positions(turn.ledger.settings.key, ORDER, batch.plan, names))])
 

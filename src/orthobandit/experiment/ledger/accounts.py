@@ -115,7 +115,7 @@ class Accounts:
 
     @property
     def _is_clipped(self) -> bool:
-        """Whether the policy clips residuals, and the objective's intervals rest on others."""
+        """Whether the policy clips residuals, so that the objective's intervals need unclipped ones."""
         own = getattr(self.settings.policy, "confidence", None)
         return own is not None and not own.takes_values
 

@@ -151,7 +151,7 @@ class Noted:
         Any name but "asked" and "told".
     data : dict
         Plain values without NaN and infinity, kept as JSON gives them back: tuples as lists, keys as text.
-        Of the kinds "plan" and "distribution" it has a whole ``number``.
+        A note of the kind "plan" or "distribution" has an integer ``number``.
 
     Raises
     ------

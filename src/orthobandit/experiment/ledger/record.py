@@ -1,9 +1,10 @@
 """The record of an experiment, from which its claims are recomputed: the entries of its certificate.
 
-Of one best arm (:class:`Record`): plans, rounds and changes of arms. Of a personalised experiment
-(:class:`RuleRecord`): visitors and rewards. A visitor is recorded when the arm is drawn, with all that was
-fixed before: probabilities, estimated values, forecast. The reward is recorded when it settles, in the order
-of draws. A head that is published in between binds the first without the second.
+:class:`Record` is that of an experiment that looks for one best arm: plans, rounds and changes of arms.
+:class:`RuleRecord` is that of a personalised experiment: visitors and rewards. A visitor is recorded when the
+arm is drawn, with all that was fixed before: probabilities, estimated values, forecast. The reward is
+recorded when it settles, in the order of draws. So a head that is published in between commits to the draw
+before the reward is known.
 """
 
 from collections.abc import Mapping, Sequence

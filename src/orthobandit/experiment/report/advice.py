@@ -254,7 +254,7 @@ def explain_held_up(ledger: Ledger) -> str:
 
 
 def _not_told(ledger: Ledger) -> list[str]:
-    """Return the metrics of which nothing was told of the oldest proposal that is not settled."""
+    """Return the metrics that have no value yet for the oldest proposal that is not settled."""
     first = np.array([ledger.waiting.first])
     return [
         name

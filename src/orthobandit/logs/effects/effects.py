@@ -112,7 +112,7 @@ def _margins(sequence: ContrastSequence, alpha: Array, sides: Sides | None) -> t
 
 
 def close_gaps(gaps: Gaps, pairs: Whole, count: int, *, once: bool) -> Gaps | None:
-    """Return the gaps with intervals narrowed to what follows from all pairs together; None if nothing fits.
+    """Return the gaps, their intervals narrowed to what all pairs together imply; None if nothing fits.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def close_gaps(gaps: Gaps, pairs: Whole, count: int, *, once: bool) -> Gaps | No
     count : int
         Number of arms.
     once : bool
-        Whether the intervals for one look are those that are narrowed.
+        Whether to narrow the intervals for one look instead of those that hold at all times.
     """
     low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
     first, second = pairs.T
@@ -245,7 +245,7 @@ def lift_of(gap: tuple[float, float], level: tuple[float, float]) -> Interval:
 def more_rows(
     follower: Follower, place: int, share: float = 1.0, *, fixed: bool, is_waiting: bool = False
 ) -> tuple[float, float, float]:
-    """Return further rows that would decide on a gap; see :func:`rows_to_go`.
+    """Return how many more rows would decide on a gap; see :func:`rows_to_go`.
 
     An interval for one look may wait for events (`is_waiting`) although it would be narrow enough.
     """
@@ -264,13 +264,14 @@ def more_rows(
 def rows_to_go(
     sequence: ContrastSequence, rows: float, place: int, share: float = 1.0, *, fixed: bool
 ) -> tuple[float, float, float]:
-    """Return further rows that would decide on a gap: if it is as estimated, at the least and at the most.
+    """Return how many more rows would decide on a gap: if it is as estimated, at least and at most.
 
     With t times the rows, an estimate g of standard error e will have moved by a normal variable of variance
-    e²(1 − 1/t). So with a chance of 0.9 it is not decided before |g| + z·e·√(1 − 1/t) exceeds the width at t,
-    and with 0.9 it is once |g| − z·e·√(1 − 1/t) does, which may never be. The path has many moments at which
-    to cross the first and needs one to cross the second, hence the two quantiles. Evidence is taken to grow
-    as it did so far: sums in proportion to rows, the largest residuals as they are.
+    e²(1 − 1/t). So with probability 0.9 the gap is not decided before |g| + z·e·√(1 − 1/t) exceeds the width
+    at t, and with probability 0.9 it is decided once |g| − z·e·√(1 − 1/t) does, which may never happen. The
+    two use different quantiles z, because the path has many moments at which it may cross the first and needs
+    only one to cross the second. Sums are assumed to grow in proportion to rows, and the largest residuals to
+    stay as they are.
 
     Parameters
     ----------
@@ -481,7 +482,7 @@ def _exact(follower: Follower, joint: Joint, arm: int, delta: float) -> Interval
 
 
 def _exact_of_rows(follower: RowFollower, joint: Joint, arm: int, delta: float) -> Interval:
-    """Return the same for rows that have distributions of their own, from their sums."""
+    """Return what :func:`_exact` does, for rows that each have a distribution of their own."""
     reference = follower.measure.reference
     sums = follower.sums.beside[:, arm]
     rounds = sums[:, 0, of.ROUNDS]

@@ -284,7 +284,7 @@ class Joint:
         return np.asarray(around + count * mean[:, :, np.newaxis] * mean[:, np.newaxis])
 
     def _loudness(self, products: Array, counts: Array) -> Array:
-        """Return how loud an arm was (S, L), by its products (S, L, L) and counts (S,) in every step."""
+        """Return :func:`loudness_of` an arm (S, L), given its products (S, L, L) and counts (S,) by step."""
         return loudness_of(products, counts, self._by_step(self.products), self._by_step(self.rounds))
 
     def _guess(self, arm: int, over: int, p: Array, known: Mask) -> Array:
@@ -300,7 +300,7 @@ class Joint:
 
 
 class RowJoint(Joint):
-    """The same of one series of rows that have distributions of their own, from what their follower added up.
+    """As :class:`Joint`, for one series of rows with distributions of their own: their follower has the sums.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ class RowJoint(Joint):
         )
 
     def _louder(self, arm: int) -> Array:
-        """Return how much larger squares (S,) of an arm were than those of all, so far; at least 1."""
+        """Return :func:`loudness_of` an arm (S,)."""
         products = self._squares[:, arm, np.newaxis, np.newaxis]
         whole = self._squares.sum(axis=1)[:, np.newaxis, np.newaxis]
         return loudness_of(products, self._drawn[:, arm], whole, self.rounds)[:, 0]
@@ -394,12 +394,12 @@ def joint_of(follower: Follower, limit: float = np.inf) -> Joint:
 
 
 def loudness_of(products: Array, drawn: Array, whole: Array, rounds: Array) -> Array:
-    """Return how much larger squares (S, L) of an arm were than those of all, so far; at least 1.
+    """Return how many times larger an arm's mean square (S, L) was than that of all arms so far; at least 1.
 
     Parameters
     ----------
     products, whole : (S, L, L) arrays
-        Of the residuals of the arm and of all, in every step.
+        Sums of products of the residuals of the arm, and of all arms, in every step.
     drawn, rounds : (S,) arrays
         Rows of the arm, and all.
     """
@@ -416,22 +416,23 @@ class JointSums:
     Attributes
     ----------
     totals, peaks, offsets : (..., k) arrays
-        Sums of scores, the most that a round of heavy tails may have moved each by, and what is added to
-        levels.
+        Sums of scores; the most by which one round with heavy tails may have moved each sum; and the offset
+        to add to levels.
     most : (..., k) array
-        The largest score less what was predicted.
+        The largest residual of a score, which is the score minus its prediction.
     weights : (...) array
         Rounds.
     variances, pooled : (..., k, k) arrays
-        Sums of products of scores less what was predicted, and what these should be on average.
+        Sums of products of these residuals, and their expectations.
     apart : (..., k, k) array
-        As `variances`, around the mean residual of each arm: a level that was missed is no event.
+        As `variances`, but around the mean residual of each arm, so that a wrong forecast of the level does
+        not count as an event.
     drawn : (..., 2) array
         Rounds of each arm.
     scattered, largest : (..., L) arrays
         As in :class:`~orthobandit.estimate.confidence.evidence.Sizes`.
     guess : (k, k) array
-        What `variances` may be in the end, as the pilot tells.
+        A guess, from the pilot, of what `variances` will be in the end.
     """
 
     totals: Array
@@ -453,7 +454,7 @@ class JointSums:
         return np.asarray(self.totals / self.weights[..., np.newaxis] + self.offsets)
 
     def mapped(self, rows: Array) -> Self:
-        """Return the sums of linear combinations (k′, k) of the levels, of which each has at most two."""
+        """Return the sums of linear combinations (k′, k) of the levels; each combines at most two."""
         return replace(
             self,
             totals=self.totals @ rows.T,
@@ -544,10 +545,11 @@ def region_at_all_times(sums: JointSums, delta: float, directions: Array, asked:
     sums : JointSums
     delta : float
     directions : (r, k) array
-        What Λ has weight on, fixed before the rounds: Σ of their outer products. The first is the one that
-        the question is about, as far as the pilot tells; the others what may have to be added to it.
+        Directions on which Λ, the sum of their outer products, has weight; fixed before the rounds. The first
+        is the direction of the question as the pilot estimates it; the others are what may have to be added
+        to it.
     asked : (k,) array
-        The direction in which the region is to be narrow, among those of several Λ that share δ.
+        A direction: of the regions of several Λ that share δ, the one that is narrowest in it is returned.
     """
     is_rare = float(sums.drawn.min()) < least_draws(delta / 2.0)
     if is_rare or float(events(sums.scattered, sums.largest).min()) < EVENTS:
@@ -576,9 +578,9 @@ def region_at_all_times(sums: JointSums, delta: float, directions: Array, asked:
 def region_for_one_look(sums: JointSums, delta: float, divisors: Array) -> Region | None:
     """Return the region whose projections hold for one look, each with probability 1 − δ; None with few rows.
 
-    Errors are larger by as much as values of the arms may be fitted to the same rows. Student's quantile has
-    the degrees of freedom that the variance is worth, 2(Σe²)²/Σe⁴, which is at least 2·Σe²/max e²: about
-    n/log n for n normal scores, twice the sales where all else is 0, few where a few rows carry all.
+    Errors are enlarged because the arms' values may be fitted to the same rows. Student's quantile has the
+    effective degrees of freedom of the variance, 2(Σe²)²/Σe⁴, which are at least 2·Σe²/max e²: about n/log n
+    for n normal scores, twice the number of sales where all else is 0, few where a few rows dominate.
 
     Parameters
     ----------
@@ -603,11 +605,12 @@ def region_for_one_look(sums: JointSums, delta: float, divisors: Array) -> Regio
 
 
 def _widened(shape: Array, peaks: Array, asked: Array) -> Array:
-    """Return the shape of a region that is wider in every direction, by the peaks (k,) there.
+    """Return the shape of the region, widened in every direction by the peaks (k,) in that direction.
 
-    (√x + y)² ≤ (1 + ε)x + (1 + 1/ε)y² for every ε, with equality at ε = y/√x: in the direction that is asked.
-    A round that is large in both series is so to the same side in nearly all logs that have ratios, and the
-    series are subtracted; so y² is taken as the sum of squares of both, and not as the square of their sum.
+    (√x + y)² ≤ (1 + ε)x + (1 + 1/ε)y² for every ε, with equality at ε = y/√x; ε is chosen so for the
+    direction `asked`. In nearly all logs with ratios, a round that is large in both series is large to the
+    same side, and the series are subtracted. So y² is taken as the sum of both squares, and not as the square
+    of the sum.
     """
     beside = np.diag(peaks**2)
     x, y = (float(asked @ one @ asked) for one in (shape, beside))
@@ -618,7 +621,7 @@ def _widened(shape: Array, peaks: Array, asked: Array) -> Array:
 
 
 def upper_bound(one: Array, other: Array) -> Array:
-    """Return a matrix that is at least either of two, and their larger one in common eigenvectors."""
+    """Return a matrix that is at least as large as either: along common eigenvectors, the larger of both."""
     scale = np.sqrt(one.diagonal() + other.diagonal())
     scale = np.where(scale > 0, scale, 1.0)
     unit = one / np.outer(scale, scale) + SINGULAR * np.eye(len(one))

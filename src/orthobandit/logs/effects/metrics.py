@@ -153,7 +153,7 @@ def mode_in_words(confidence: Confidence, offset: float, *, once: bool) -> str:
 
 
 def _effects(follower: Follower, gaps: Gaps | None, *, once: bool) -> tuple[tuple[Effect, ...], Interval]:
-    """Return the effect of every arm over the reference arm, and the level of that."""
+    """Return the effect of every arm over the reference arm, and the level of the reference arm."""
     reference = follower.measure.reference
     labels = follower.cells.arms.labels
     itself = reference_effect(labels[reference])
@@ -190,9 +190,10 @@ def _signed_margin(guardrail: Guardrail) -> float:
 def _against_best(
     follower: Follower, gaps: Gaps | None, effects: Sequence[Effect], *, once: bool
 ) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
-    """Return gaps over the arm with the largest estimate that no other is proven better than; and the others.
+    """Return the gaps over the best arm, and the arms that are proven worse than another.
 
-    They hold together with the gaps over the reference arm: all are gaps of pairs, on one event.
+    The best arm has the largest estimate of those that no other is proven better than. Its gaps hold together
+    with those over the reference arm: all are gaps of pairs, on one event.
     """
     count = len(follower.cells.arms)
     labels = follower.cells.arms.labels
@@ -223,7 +224,7 @@ def _loser(follower: Follower, gaps: Gaps, place: int, *, once: bool) -> int:
 
 
 def summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:
-    """Return what rows of each arm there are, and their plain means."""
+    """Return the rows and the plain mean of each arm."""
     count = len(cells.arms)
     all_rows = cells.counts + cells.dropped
 

@@ -196,7 +196,7 @@ def reward_of(
 
 
 def _summaries(gathered: GatheredRules) -> tuple[ArmSummary, ...]:
-    """Return what rows of each arm there are, and their plain means."""
+    """Return the rows and the plain mean of each arm."""
     cells = gathered.cells
     count = len(cells.labels)
     rows = np.bincount(cells.arm, cells.counts, minlength=count)

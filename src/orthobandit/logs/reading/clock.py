@@ -139,8 +139,9 @@ def when_of(opened: Opened, name: str, unit: str | None = None) -> tuple[Any, bo
 def is_there(value: Any) -> Any:
     """Return whether floats are finite numbers.
 
-    No comparison and no isnan: DuckDB answers these from the ends that a Parquet file states of a column, and
-    these leave NaN out. The difference of a number and itself is 0 in every engine, of others NaN.
+    Comparisons and isnan cannot be used: DuckDB answers them from the minimum and maximum that a Parquet file
+    states for a column, which leave NaN out. A number minus itself is 0 in every engine; for other floats it
+    is NaN.
     """
     return ((value - value) == 0).fill_null(False)
 
@@ -151,7 +152,7 @@ def seconds_of(when: Any, *, is_clock: bool) -> Any:
 
 
 def likely_unit(first: float, last: float) -> str | None:
-    """Return the unit in which numbers between two ends would be times since 1970, of 2000 to 2100.
+    """Return the unit in which numbers between two ends would be times in the years 2000 to 2100, if any.
 
     Examples
     --------

@@ -488,10 +488,10 @@ def _grid(values: Array, level: float, *, is_whole: bool) -> tuple[float, ...]:
 
 
 def find_offsets(opened: Opened, question: Question) -> Array:
-    """Return what to subtract from each column (q,) so that squares keep their digits; usually 0.
+    """Return an offset for each column (q,), usually 0, that keeps its sums of squares precise.
 
-    It must be the same tomorrow, when the log has grown, or tomorrow's certificate would not continue
-    today's: the declared range decides, else the first rows.
+    The offset must not change as the log grows, or tomorrow's certificate would not continue today's. So it
+    follows from the declared range, or else from the first rows.
     """
     found = np.zeros(len(question.columns))
     for place, name in enumerate(question.columns):
@@ -506,7 +506,7 @@ def find_offsets(opened: Opened, question: Question) -> Array:
 
 
 def offset_of_range(question: Question, name: str) -> float:
-    """Return the offset of a metric by its declared range; 0 without one, and for one that is not far off."""
+    """Return the offset of a metric by its declared range; 0 without one, or for a range near 0."""
     low, high = question.ranges.get(name, (0.0, 0.0))
     return round_offset((low + high) / 2.0, high - low)
 
@@ -530,7 +530,7 @@ def _offset(values: Array) -> float:
 
 
 def round_offset(middle: float, spread: float) -> float:
-    """Return what to take from values around `middle` so that squares keep their digits; usually 0."""
+    """Return the number to subtract from values around `middle` so that their squares keep their digits."""
     if abs(middle) <= FAR_DEVIATIONS * spread:
         return 0.0
     if spread == 0:
@@ -543,7 +543,7 @@ def round_offset(middle: float, spread: float) -> float:
 def guess_slopes(opened: Opened, question: Question) -> Array | None:
     """Return guessed slopes (q, q) of metrics on covariates, from the first rows; None without covariates.
 
-    Units are not gathered for it: their metrics are sums, and the guess is none.
+    None with units as well: their metrics are sums over rows, which are not gathered for a guess.
     """
     if not question.covariates or question.unit is not None:
         return None

@@ -1,8 +1,9 @@
-"""Logs whose rows have distributions of their own: rows go to a file, and their sums to cells, in one pass.
+"""Logs in which each row has a distribution of its own: in one pass, rows go to a file and sums to cells.
 
-A GROUP BY has as many groups as such a log has rows. What needs each row's distribution is computed from the
-file (:mod:`orthobandit.estimate.follow.by_row`), all else from cells by bucket, arm and segment. Nothing here
-complains: a log that is not of this kind, or that something is wrong with, is left to the GROUP BY.
+For such a log, a GROUP BY by distribution would return as many groups as there are rows. What needs each
+row's distribution is computed from the file (:mod:`orthobandit.estimate.follow.by_row`), and everything else
+from cells by bucket, arm and segment. No errors are raised here: a log that is not of this kind, or that has
+a fault, is left to the GROUP BY, whose checks name the fault.
 """
 
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ class OwnRows:
 
 
 def have_own_rows(opened: Opened, question: Question) -> bool:
-    """Tell whether rows have distributions of their own, and nothing is asked that needs groups of rows."""
+    """Tell whether each row has its own distribution, and no option of the question needs groups of rows."""
     if not opened.is_ordered or question.time is None or len(question.probabilities) < 2:
         return False
     others = (question.arms, question.plan, question.plans, question.split, question.summary)
@@ -72,7 +73,7 @@ def have_own_rows(opened: Opened, question: Question) -> bool:
 
 
 def read_own_rows(opened: Opened, question: Question, clock: Clock, offset: Array) -> OwnRows | None:
-    """Read a log row by row; None if something is wrong with it, which the GROUP BY then says.
+    """Read a log row by row; return None for a log with a fault, so that the GROUP BY can say which.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def read_own_rows(opened: Opened, question: Question, clock: Clock, offset: Arra
     question : Question
     clock : Clock
     offset : (q,) array
-        What is taken from each column.
+        What is subtracted from each column.
     """
     found = _read(opened, question, clock, offset, is_masked=False)
     if found is None and question.missing != "refuse":
@@ -146,14 +147,14 @@ def _floats(batch: Any, name: str) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Keyed:
-    """Numbers of buckets, segments and arms, by what an engine calls them.
+    """The numbers of buckets, segments and arms, by the values that the engine has for them.
 
     Attributes
     ----------
     buckets : (B,) array of int
         Ascending.
     places : (…,) array of int
-        The place of each bucket, by its number less that of the first.
+        The place in `buckets` of each bucket number from the first on; −1 for buckets without rows.
     names : tuple of str
         Of the segments.
     rows : (B, S) array of int
@@ -209,7 +210,7 @@ class _Keyed:
 
 
 def _numbers(column: Any, known: dict[Any, int]) -> Whole:
-    """Return the number of each value of a column; NULL is the last of its dictionary."""
+    """Return the number of each value of a column; −1 for unknown values, and NULL like any other value."""
     encoded = column.dictionary_encode()
     values = [known.get(value, -1) for value in encoded.dictionary.to_pylist()]
     table = np.array([*values, known.get(None, -1)], dtype=np.int64)
@@ -220,8 +221,8 @@ def _numbers(column: Any, known: dict[Any, int]) -> Whole:
 class _Sums(NamedTuple):
     """Sums of every cell of a bucket and a segment, by arm; see :class:`Cells`.
 
-    `faults` has the rows whose probabilities are no distribution, or rule out the arm that was drawn; and how
-    far probabilities are from adding up to 1.
+    `faults` counts the rows whose probabilities are no distribution, or give the arm that was drawn
+    probability 0. Its second number is the largest distance of a row's sum of probabilities from 1.
     """
 
     counts: Whole
@@ -309,7 +310,7 @@ def _pack(
     out: Array,
     sums: _Sums,
 ) -> None:
-    """Write the rows of a batch as a file has them, and add them to the sums of their cells."""
+    """Write the rows of a batch in the form of the file, and add them to the sums of their cells."""
     arms, rows = p.shape
     columns = len(x)
     for row in range(rows):

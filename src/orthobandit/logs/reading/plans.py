@@ -162,7 +162,7 @@ def _columns(
 
 
 def _distinct_rows(vectors: Array) -> tuple[Whole, Whole]:
-    """Return the places of distinct rows (P,) among vectors (G, K), and which of them each row is (G,).
+    """Return the places (P,) of the distinct rows among vectors (G, K), and the number (G,) of each row's.
 
     Their order depends on the numbers alone, and not on that of the rows.
     """

@@ -26,7 +26,7 @@ UNREPEATED_APPROXIMATELY = 0.8
 
 @dataclass(frozen=True)
 class Rows:
-    """A table with the columns when, arm, segment, unit and plan (where there are such), p0 …, x0 ….
+    """A table with the columns when, arm, segment, unit, plan (those that the log has), p0 …, x0 ….
 
     Attributes
     ----------

@@ -62,7 +62,7 @@ class GatheredRules:
     replaced_rows : int
         Rows in which a rule's arm could not be drawn, so that the rule shows another.
     dropped : (K,) array of int
-        Rows of each arm that were left out, for a value was missing.
+        Rows of each arm that were left out because a value was missing.
     units : UnitCounts or None
     notes : tuple of str
     is_boolean : bool

@@ -225,8 +225,8 @@ def _series_of(table: Any, periods: Periods) -> Whole:
 def _look_cumulative(series: Whole, periods: Periods) -> bool:
     """Tell whether all series could be cumulative: counts never fall, and no variance would be below 0.
 
-    Counts of single periods grow as well while an experiment ramps up; but of two periods of about the same
-    size the difference is a small number of rows with a large scatter, which soon comes out negative.
+    Counts of single periods grow as well while an experiment ramps up. But the difference of two periods of
+    about the same size would be a few rows with a large scatter, which soon comes out negative.
     """
     is_told = False
     for one in np.unique(series):
@@ -262,8 +262,8 @@ def _difference(
 ) -> tuple[Periods, tuple[str, ...]]:
     """Return the periods between cumulative figures, and notes on figures that cannot be differenced.
 
-    Figures of one time are used for all arms of a segment or for none: a period must hold the same time of
-    every arm. A period that cannot be used is joined to the next one.
+    A period must cover the same time for every arm, so the figures of one time are used for all arms of a
+    segment or for none. A period that cannot be used is joined to the next one.
     """
     arms = encode_keys(table["arm"])
     segment = np.zeros(len(table), dtype=np.int64)

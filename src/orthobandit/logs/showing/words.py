@@ -123,7 +123,7 @@ def diagnostic_words(one: Diagnostic) -> str:
 
 
 def segments_words(analysis: Analysis, arm: str | None = None) -> list[str]:
-    """Return whether segments differ in the gaps of an arm, or of all; nothing if the log raised an alarm."""
+    """Say whether segments differ in the gaps of an arm, or of all; nothing if the log raised an alarm."""
     if analysis.alarms:
         return []
     return [_heterogeneity_words(one) for one in analysis.heterogeneity if arm in (None, one.arm)]
@@ -171,7 +171,7 @@ def sentence_of(
 
 
 def headline(analysis: Analysis) -> str:
-    """Return the first sentence; without the words of an alarm, for a list of alarms follows it."""
+    """Return the first sentence without the words of an alarm, because a list of alarms follows it."""
     for one in analysis.alarms:
         said, is_repeated, _ = analysis.sentence.partition(f": {one.words}")
         if is_repeated:

@@ -113,7 +113,7 @@ class KeeperLock:
 
 
 class ClockWatch:
-    """Notices that the clock was set, or that the machine slept, by comparing it with a steady clock.
+    """Notices, by comparison with a steady clock, that the clock was set or that the machine slept.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def write_call(
 
 
 def path_of(key: str, *parts: str) -> str:
-    """Return the path of an experiment, or of something of it.
+    """Return the path of an experiment, or of one of its resources.
 
     Examples
     --------
@@ -373,7 +373,7 @@ class Client(_Base):
 
     @_sent
     def edge_plan(self, key: str) -> Call[EdgePlan]:
-        """Return the plan in force, to draw from without asking; :class:`EdgeClient` does all of that."""
+        """Return the current plan for clients that draw by themselves; :class:`EdgeClient` does so."""
         return read_call(path_of(key, "plan"), EdgePlan.from_json)
 
     @_sent
@@ -403,7 +403,7 @@ class Client(_Base):
 
     @_sent
     def pause(self, key: str) -> Call[ExperimentData]:
-        """Let the experiment take no questions until it is resumed."""
+        """Refuse new proposals until the experiment is resumed."""
         return write_call(path_of(key, "pause"))
 
     @_sent

@@ -95,7 +95,7 @@ class Admission:
             self._in_progress -= 1
 
     async def _find_refusal(self, scope: Scope) -> JSONResponse | None:
-        """Put the token into the scope; return the answer if the request is refused."""
+        """Put the token into the scope; return the refusal, or None if the request may proceed."""
         tokens: Tokens | None = scope["app"].state.tokens
         if tokens is None:
             return self._wait_for(self._known, _address(scope))
@@ -126,7 +126,7 @@ class Admission:
     async def _find_refusal_of_stranger(
         self, scope: Scope, address: str, *, has_token: bool
     ) -> JSONResponse | None:
-        """Return the answer to a request without a valid token that is refused."""
+        """Return the refusal of a request without a valid token, or None if it may proceed."""
         path = scope["path"]
         # A balancer's questions do not wait behind strangers that come through it.
         refusal = self._wait_for(self._strangers, f"health of {address}" if path in HEALTH else address)

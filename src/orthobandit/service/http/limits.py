@@ -81,7 +81,7 @@ class Limits:
     body_limit : int
         Bytes.
     room : int
-        Bytes of all larger bodies that are being read or worked on at the same time; 503 beyond that.
+        Total bytes of all larger bodies that are being read or worked on at the same time; 503 beyond that.
     hosts : collection of str, optional
         Host names that requests may be addressed to, without port; any by default. This refuses pages of
         other sites whose own name points here (DNS rebinding).

@@ -181,7 +181,7 @@ def _need(error: Mapping[str, Any]) -> str:
 
 
 def _given(error: Mapping[str, Any]) -> str:
-    """Return a short value that a complaint is about, in words that follow it."""
+    """Return ", not …" with the value that was given, if it is short."""
     given = error.get("input")
     if error["type"] not in COMPLAINTS or error["type"] in ("missing", "extra_forbidden"):
         return ""
@@ -192,9 +192,9 @@ def _given(error: Mapping[str, Any]) -> str:
 
 
 def _closest_forms(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Leave out errors of forms that a value was not meant to have: labels, say, where arms have features.
+    """Keep the errors of the form that a value probably has: arms given as labels, or with features.
 
-    It was meant to have the form with the fewest errors, and of those the one whose errors lie deepest.
+    That is the form with the fewest errors and, among these, the one whose errors lie deepest.
     """
     forms: dict[tuple[str | int, ...], dict[str | int, list[Mapping[str, Any]]]] = {}
     for one in found:
@@ -226,7 +226,7 @@ def _pointer(place: Sequence[str | int]) -> str:
 
 
 def _is_form(before: str | int, part: str | int) -> bool:
-    """Tell whether a part of a place names no field but one of the forms that a field may have."""
+    """Tell whether a part of a location names one of the forms that a field may have, and not a field."""
     return before in SEVERAL_FORMS and isinstance(part, str) and FORM.fullmatch(part) is not None
 
 

@@ -13,8 +13,9 @@ from fastapi.routing import APIRoute
 from orthobandit.service.http.auth import TOKEN
 
 
+# A coroutine, because FastAPI would run a plain function in a thread.
 async def check_query(request: Request) -> None:
-    """Refuse query parameters that the route does not have. FastAPI would run a plain function in a thread.
+    """Refuse query parameters that the route does not have.
 
     Raises
     ------
