@@ -171,11 +171,12 @@ def _roots(v: Array, goal: Array, rho: Array, offsets: Array, multiples: Array) 
     for i in range(v.size):
         # One component alone reaches the goal no sooner than all of them, and hardly later.
         low, high = 0.0, sqrt(_lowest(v[i], goal[i], rho[i], offsets, multiples)[1])
-        while _mixture(high, v[i], rho[i], offsets, multiples)[0] < goal[i]:
+        value, slope = _mixture(high, v[i], rho[i], offsets, multiples)
+        while value < goal[i]:
             low, high = high, 2.0 * high
+            value, slope = _mixture(high, v[i], rho[i], offsets, multiples)
         here = high
         for _ in range(STEPS):
-            value, slope = _mixture(here, v[i], rho[i], offsets, multiples)
             step = (value - goal[i]) / slope
             if value < goal[i]:
                 low = here
@@ -187,5 +188,6 @@ def _roots(v: Array, goal: Array, rho: Array, offsets: Array, multiples: Array) 
             here = here - step + 0.1 * TOLERANCE * here
             if not low < here < high:
                 here = 0.5 * (low + high)
+            value, slope = _mixture(here, v[i], rho[i], offsets, multiples)
         out[i] = high
     return out

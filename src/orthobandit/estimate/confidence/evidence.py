@@ -345,21 +345,29 @@ class Evidence:
 
     def and_of(self, batch: Batch, tuning: Tuning, mode: Limits) -> "Evidence":
         """Return the evidence with a batch of rounds, weighted by :func:`weights_of`."""
-        factor = np.where(np.isfinite(batch.factor), batch.factor, 1.0)
         weight = weights_of(batch.factor, batch.reach, tuning, mode)
         # A tally may know of its largest residual no more than √squares, which is beyond the limit.
         largest = np.minimum(batch.largest, mode.limit) if mode.is_exact else batch.excess
         peak = weight * batch.reach * largest
-        variance = weight**2 * batch.squares
+        squared = weight**2
+        variance = squared * batch.squares
         return replace(
             self,
             totals=self.totals + weight * batch.estimates,
             weights=self.weights + weight * batch.rounds,
             variances=self.variances + variance,
-            slack=self.slack + mode.bias * batch.rounds * weight * np.sqrt(factor),
-            pooled=self.pooled + (peak * variance if mode.is_exact else weight**2 * batch.pooled),
+            slack=self.slack + _moved(batch, weight, mode),
+            pooled=self.pooled + (peak * variance if mode.is_exact else squared * batch.pooled),
             peaks=np.maximum(self.peaks, peak),
         )
+
+
+def _moved(batch: Batch, weight: Array, mode: Limits) -> Array:
+    """Return what clipping may have moved the totals of a batch by."""
+    if not mode.bias:
+        return np.zeros(np.broadcast_shapes(np.shape(batch.rounds), weight.shape))
+    factor = np.where(np.isfinite(batch.factor), batch.factor, 1.0)
+    return np.asarray(mode.bias * batch.rounds * weight * np.sqrt(factor))
 
 
 def weights_of(factor: Array, reach: Array, tuning: Tuning, mode: Limits) -> Array:
@@ -375,7 +383,7 @@ def weights_of(factor: Array, reach: Array, tuning: Tuning, mode: Limits) -> Arr
     tuning, mode : Tuning, Limits
     """
     known = np.isfinite(factor)
-    weight = np.where(known, 1.0 / np.where(known, factor, 1.0), 0.0)
+    weight = np.divide(1.0, factor, out=np.zeros(np.shape(factor)), where=known)
     if mode.is_exact:
         weight = np.minimum(weight, tuning.scale / (mode.limit * np.maximum(reach, 1e-300)))
     return np.asarray(weight)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.checks import check_fraction, check_positive
 from orthobandit._foundation.types import Array, Mask
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate.confidence.bets import Spent, bets_boundary, reaches_bets
+from orthobandit.estimate.confidence.bets import BOLDEST, Spent, bets_boundary, reaches_bets
 from orthobandit.estimate.confidence.boundaries import (
     Grid,
     LogBets,
@@ -91,6 +91,13 @@ class Confidence(ABC):
         """Tell which contrasts are proven positive: lower bound above zero."""
         return np.asarray(evidence.estimates > self.width(evidence, tuning))
 
+    @abstractmethod
+    def may_exceed(self, totals: Array, variances: Array, alpha: ArrayLike, scale: Array) -> Mask:
+        """Tell which contrasts of positive totals are worth a closer look: no others can be proven positive.
+
+        It takes next to no time, so that evidence need not be gathered for the rest.
+        """
+
 
 def _per_weight(evidence: Evidence, boundary: Array) -> Array:
     out = np.full(np.broadcast(boundary, evidence.weights).shape, np.inf)
@@ -132,6 +139,11 @@ class Asymptotic(Confidence):
         if np.any(widened > 0):
             found = reaches_normal(total - widened, variance, tuning.alpha, tuning.rho, tuning.grid)
         return np.asarray(found & may_speak(evidence, tuning.alpha))
+
+    def may_exceed(self, totals: Array, variances: Array, alpha: ArrayLike, scale: Array) -> Mask:  # noqa: ARG002, D102
+        # A normal mixture is above √(2V·log(1/2α)).
+        least = 2.0 * np.maximum(np.log(0.5 / np.asarray(alpha)), 0.0) * variances
+        return np.asarray(totals**2 > least)
 
     @staticmethod
     def _variance(evidence: Evidence) -> Array:
@@ -213,6 +225,12 @@ class _Exact(Confidence):
     def exceeds(self, evidence: Evidence, tuning: Tuning) -> Mask:
         # Asking whether the mixture has reached 1/α needs no root.
         return reaches_bets(evidence.totals - evidence.slack, _spent(evidence), tuning)
+
+    def may_exceed(self, totals: Array, variances: Array, alpha: ArrayLike, scale: Array) -> Mask:
+        # A mixture of bets is at most the best of them, which gains λS − λ²V/2 at most.
+        cap = BOLDEST / scale
+        bet = np.minimum(cap, totals / np.where(variances > 0, variances, 1e-300))
+        return np.asarray(bet * (totals - 0.5 * bet * variances) >= -np.log(alpha) - 1e-9)
 
 
 def _spent(evidence: Evidence) -> Spent:

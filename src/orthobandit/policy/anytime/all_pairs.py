@@ -23,7 +23,7 @@ from orthobandit.estimate.confidence.evidence import (
 from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.estimate.orthogonal import centred_sums
 from orthobandit.policy.anytime.delta import cautious_gaps, own_delta, shares, split_delta, tuned
-from orthobandit.policy.anytime.fields import EVIDENCE, holds
+from orthobandit.policy.anytime.fields import ALL, EVIDENCE, holds
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
 from orthobandit.policy.anytime.stages import CALM, AnytimeState, finest_share, over_pairs, rivals_of
 
@@ -88,7 +88,11 @@ class AllPairs(AnytimeState):
         kinds = 4 * self.stage + 2 * self.drawn.any(axis=-1) + (self.tally.rounds > 0)
         size = max(1, PAIRS_AT_ONCE // len(self.arms) ** 2)
         for kind in np.unique(kinds[done]):
-            places = np.argwhere(done & (kinds == kind))
+            chosen = done & (kinds == kind)
+            if self.batch and chosen.size <= size and chosen.all():
+                yield ALL
+                return
+            places = np.argwhere(chosen)
             for first in range(0, len(places), size):
                 yield tuple(places[first : first + size].T)
 
@@ -111,16 +115,17 @@ class AllPairs(AnytimeState):
         tests = quiet | np.any(self.met & quiet[..., np.newaxis, :], axis=-1)
         return np.where(np.eye(pairs.shape[-1], dtype=np.bool_), tests[..., np.newaxis], pairs)
 
-    def _entries(self, chosen: Mask) -> tuple[Evidence, Tuning]:
-        """Return evidence and tuning (m,) of the chosen entries (..., K, K) alone."""
-        sums = {name: getattr(self, name)[chosen] for name in EVIDENCE}
-        quiet = self._rest_on_quiet()[chosen]
+    def _entries(self, some: Whole) -> tuple[Evidence, Tuning]:
+        """Return evidence and tuning (m,) of some entries alone, by their places in the flattened arrays."""
+        sums = {name: np.take(getattr(self, name), some) for name in EVIDENCE}
+        quiet = np.take(self._rest_on_quiet(), some)
         evidence = Evidence(
             **sums,
-            events=np.broadcast_to(over_pairs(self.sizes.events), chosen.shape)[chosen],
+            events=np.take(self.sizes.events, some // len(self.arms) ** 2),
             waited=draws_waited(sums["totals"], sums["weights"], sums["variances"], quiet),
         )
-        return evidence, Tuning(self.alpha[chosen], self.rho[chosen], self.scale[chosen], grid=self.grid)
+        alpha, rho, scale = (np.take(one, some) for one in (self.alpha, self.rho, self.scale))
+        return evidence, Tuning(alpha, rho, scale, grid=self.grid)
 
     def with_evidence(self, change: Callable[[Array], Array]) -> "AllPairs":
         """Return the run with every array of evidence changed in the same way."""
@@ -149,7 +154,7 @@ class AllPairs(AnytimeState):
             variance = np.where(geometry.are_doubtful(self.probabilities, draws), np.inf, variance)
         factor, reach, estimates, squares, pooled = (
             with_rivals(pairs, rivals)
-            for pairs in (variance, geometry.reach(self.probabilities), *sums, pooled)
+            for pairs in (variance, self._felt_reach(geometry, confidence), *sums, pooled)
         )
         # A test against an arm that has been retired since is no matter any more.
         kept = ~np.take_along_axis(self.retired, rivals, axis=-1)
@@ -175,6 +180,17 @@ class AllPairs(AnytimeState):
         np.put_along_axis(met, against, before | kept[..., np.newaxis], axis=-1)
         return replace(self, met=met, **{name: getattr(now, name) for name in EVIDENCE})
 
+    def _felt_reach(self, geometry: PairGeometry, confidence: Confidence) -> Array:
+        """Return max |g(a)| (..., K, K) where single rounds can be felt, and 0 in the other replications."""
+        felt = np.asarray((self.excess > 0) | confidence.is_exact)
+        if felt.all():
+            return geometry.reach(self.probabilities)
+        out = np.zeros_like(geometry.variance)
+        if felt.any():
+            some = PairGeometry(geometry.inner[felt], geometry.variance[felt])
+            out[felt] = some.reach(self.probabilities[felt])
+        return out
+
     def _expected_factor(self, geometry: PairGeometry) -> Array:
         """Return E g²·u² (..., K, K) in units of E u²: v, or more if arms that weigh scatter more."""
         carried = geometry.carried(expected_shares(self.probabilities, self.relative, self.drawn))
@@ -189,20 +205,26 @@ class AllPairs(AnytimeState):
     def eliminate(self, confidence: Confidence) -> "AllPairs":
         """Drop every arm that fails its test, or that some survivor is proven better than."""
         pairs = self.active[..., np.newaxis] & self.active[..., np.newaxis, :]
-        evidence, tuning = self._entries(pairs)
+        some = np.flatnonzero(pairs & (self.totals < 0))
+        against, variances, alpha, scale = (
+            np.take(one, some) for one in (self.totals, self.variances, self.alpha, self.scale)
+        )
+        # Few are near their boundaries, and the others need not be copied.
+        some = some[confidence.may_exceed(-against, variances, alpha, scale)]
+        evidence, tuning = self._entries(some)
         proven = np.zeros(pairs.shape, dtype=np.bool_)
-        proven[pairs] = confidence.exceeds(replace(evidence, totals=-evidence.totals), tuning)
+        proven.flat[some] = confidence.exceeds(replace(evidence, totals=-evidence.totals), tuning)
         left = self.active & ~np.any(proven, axis=-1)
         # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
         return replace(self, active=np.where(left.any(axis=-1, keepdims=True), left, self.active))
 
     def bound_lead(self, policy: "AnytimeElimination", leader: Whole, others: Mask) -> Array:
         """Return the largest upper bound (...) of the others (..., K) over the leader."""
-        is_leader = np.arange(len(self.arms)) == np.asarray(leader)[..., np.newaxis]
-        chosen = others[..., np.newaxis] & is_leader[..., np.newaxis, :]
-        evidence, tuning = self._entries(chosen)
+        count = len(self.arms)
+        places = np.flatnonzero(others)
+        evidence, tuning = self._entries(places * count + np.take(leader, places // count))
         bounds = np.zeros(others.shape)
-        bounds[others] = evidence.estimates + policy.confidence.width(evidence, tuning)
+        bounds.flat[places] = evidence.estimates + policy.confidence.width(evidence, tuning)
         return np.asarray(np.max(bounds, axis=-1))
 
     def begin_evidence(self, policy: "AnytimeElimination", pilot: Array) -> "AllPairs":

@@ -19,6 +19,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.policy._states import freeze, load_array, load_tally
 
+ALL = (...,)  # a place: every replication
 # Names of the arrays of evidence; see orthobandit.estimate.confidence.evidence.Evidence.
 EVIDENCE = ("totals", "weights", "variances", "slack", "pooled", "peaks")
 
@@ -183,13 +184,18 @@ class Fields:
         return type(self)(arms=self.arms, tally=self.tally[place], **arrays)
 
     def with_runs(self, runs: Iterable[tuple[tuple[Any, ...], Self]], tally: Tally) -> Self:
-        """Return the state with other values of the replications at some places, and another tally."""
-        if not self.batch:
-            # A single replication takes the place of the state: nothing need be copied.
-            run = next((run for _, run in runs), self)
+        """Return the state with other values of the replications at some places, and another tally.
+
+        Where the first place is `ALL`, there is no other.
+        """
+        runs = iter(runs)
+        first = next(runs, None)
+        if first is None or not self.batch or first[0] is ALL:
+            # All replications take the place of the state: nothing need be copied.
+            run = self if first is None else first[1]
             return replace(run, tally=tally).frozen()
         arrays: dict[str, Any] = {name: np.array(getattr(self, name)) for name in self.descriptions()}
-        for place, run in runs:
+        for place, run in (first, *runs):
             for name, array in arrays.items():
                 # The ellipsis makes numpy assign what an array of objects holds, and not the array itself.
                 array[(*place, ...)] = getattr(run, name)

@@ -20,7 +20,6 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Tally
 from orthobandit.estimate.augmented import RivalGeometry, is_doubtful
-from orthobandit.estimate.confidence.bets import BOLDEST
 from orthobandit.estimate.confidence.boundaries import LogBets
 from orthobandit.estimate.confidence.evidence import (
     Batch,
@@ -183,24 +182,12 @@ class Against:
     def lost(self, confidence: Confidence, shown: Shown) -> Mask:
         """Tell which survivors (n,) are proven worse than the other arm."""
         out = np.zeros(len(self.totals), dtype=np.bool_)
-        for block in self._blocks(np.flatnonzero((self.totals < 0) & self._may_lose(confidence))):
+        against = np.maximum(-self.totals, 0.0)
+        near = confidence.may_exceed(against, self.variances, self.alpha, self.scale)
+        for block in self._blocks(np.flatnonzero((self.totals < 0) & near)):
             evidence = self._evidence(block, shown)
             out[block] = confidence.exceeds(replace(evidence, totals=-evidence.totals), self._tuning(block))
         return out
-
-    def _may_lose(self, confidence: Confidence) -> Mask:
-        """Tell which survivors (n,) are worth a closer look: no others can be proven worse.
-
-        A normal mixture is above √(2V·log(1/2α)). A mixture of bets is at most the best of them, which gains
-        λS − λ²V/2 at most.
-        """
-        if not confidence.is_exact:
-            least = 2.0 * np.maximum(np.log(0.5 / self.alpha), 0.0) * self.variances
-            return np.asarray(self.totals**2 > least)
-        total = np.abs(self.totals)
-        cap = BOLDEST / self.scale
-        bet = np.minimum(cap, total / np.where(self.variances > 0, self.variances, 1e-300))
-        return np.asarray(bet * (total - 0.5 * bet * self.variances) >= -np.log(self.alpha) - 1e-9)
 
     def upper_bounds(self, confidence: Confidence, shown: Shown) -> Array:
         """Return the most (n,) that each survivor can be better than the other arm; +inf if not known."""

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Evidence, SubGaussian, Tuning
 from orthobandit.estimate.confidence.bets import Spent, bets_boundary
-from orthobandit.estimate.confidence.boundaries import NEAR, normal_boundary
+from orthobandit.estimate.confidence.boundaries import EXPECTED, NEAR, WIDE, normal_boundary
 
 MODES = [Asymptotic(), Bounded(0.0, 1.0), SubGaussian(-1.0, 1.0, sigma=0.5)]
 
@@ -94,6 +94,20 @@ def test_proof_is_the_lower_end_above_zero(mode):
     assert np.array_equal(proven[clear], lower[clear] > 0)
     assert proven.any()
     assert not proven.all()
+
+
+@pytest.mark.parametrize("mode", [Asymptotic(), Bounded(0.0, 1.0)])
+@pytest.mark.parametrize("grid", [WIDE, EXPECTED])
+def test_what_is_worth_no_closer_look_is_not_proven(mode, grid):
+    totals = np.linspace(0.1, 60.0, 500)
+    seen = evidence(totals)
+    tuned = replace(tuning(totals.shape), grid=grid)
+    proven = mode.exceeds(seen, tuned)
+    looked = mode.may_exceed(totals, seen.variances, tuned.alpha, tuned.scale)
+    assert proven.any()
+    assert not proven.all()
+    assert not np.any(proven & ~looked)
+    assert not looked.all()
 
 
 def test_units_do_not_matter():

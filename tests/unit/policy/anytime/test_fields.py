@@ -1,13 +1,14 @@
 """The memory of anytime elimination follows from the descriptions of its fields."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from orthobandit import AnytimeElimination, ArmSet, Tally
+from orthobandit import AnytimeElimination, ArmSet, Environment, Tally, simulate
 from orthobandit.errors import ParameterError
 from orthobandit.policy.anytime.all_pairs import AllPairs
+from orthobandit.policy.anytime.fields import ALL
 from orthobandit.policy.anytime.leaders import Leaders
 
 ARMS = ArmSet.one_hot(3)
@@ -48,6 +49,26 @@ def test_runs_are_taken_out_and_put_back_where_they_were(pairs):
         assert np.array_equal(now[1], before[1]), name
         assert np.array_equal(now[0, 0], before[0, 0]), name
     assert after.plans.tolist() == [[2, 1], [2, 1]]
+
+
+def test_all_runs_together_take_the_place_of_the_state():
+    state = started("all", (3,))
+    runs = state[ALL]
+    assert runs.batch == (3,)
+    moved = state.with_runs([(ALL, replace(runs, rounds=runs.rounds + 4))], state.tally)
+    assert moved.rounds.tolist() == (state.rounds + 4).tolist()
+    assert not moved.alpha.flags.writeable
+    assert state.with_runs([], state.tally).rounds.tolist() == state.rounds.tolist()
+
+
+def test_runs_give_the_same_whether_all_end_a_batch_or_some():
+    policy = AnytimeElimination(goal="earn")
+    environment = Environment(ARMS, [0.0, 0.3, 1.0])
+    settings = {"horizon": 3000, "seed": 5, "replications": 4}
+    together = simulate(policy, environment, **settings, batch=4)
+    alone = simulate(policy, environment, **settings, batch=1)
+    assert np.array_equal(together.regret, alone.regret)
+    assert np.array_equal(together.decision.epsilon, alone.decision.epsilon)
 
 
 def test_entries_of_new_arms_are_as_at_the_start_unless_said():
