@@ -7,12 +7,14 @@ awaited. Each was written with the sources of its release on the path, here of c
     git archive 3de0c81 | tar -x -C /tmp/old
     PYTHONPATH=/tmp/old/src python tests/stored_releases.py tests/data 0.2.0
 
-and "0.2.0-last" in the same way by commit a571137, the last whose states have no number of a format.
+"0.2.0-last" in the same way by commit a571137, the last whose states have no number of a format, and "0.3.0"
+by commit 09f3dbc.
 
 Experiments of each database: ``exact`` is under way, ``declared`` has found its winner, ``unknown`` makes
 asymptotic claims, ``guarded`` has a guardrail, a holdout and a window, ``sbe`` has a policy that makes no
-claims. Of the killed database, ``exact`` and ``guarded`` were closed half-way and opened again, so that they
-have a state of then and entries after it; the others have entries alone.
+claims. In ``quiet``, which only 0.3.0 has, rewards are 0 or 50 and the first 80 are 0. Of the killed
+database, ``exact`` and ``guarded`` were closed half-way and opened again, so that they have a state of then
+and entries after it; the others have entries alone.
 """
 
 import hashlib
@@ -29,14 +31,23 @@ from typing import Any
 import numpy as np
 
 DATA = Path(__file__).parent / "data"
-RELEASES = ("0.2.0", "0.2.0-last")
+RELEASES = ("0.2.0", "0.2.0-last", "0.3.0")
 NAMES = ("exact", "declared", "unknown", "guarded", "sbe")
+QUIET = "quiet"
 ENDS = ("closed", "killed")
 TOLD = 200  # proposals of each experiment whose rewards are known
 # Sums of the rewards that were told, as the script said when it wrote the databases.
 REWARDS = {
     "0.2.0": {"exact": 50.0, "declared": 137.0, "unknown": 453.11, "guarded": 54.0, "sbe": 45.0},
     "0.2.0-last": {"exact": 50.0, "declared": 142.0, "unknown": 453.11, "guarded": 52.0, "sbe": 45.0},
+    "0.3.0": {
+        "exact": 50.0,
+        "declared": 137.0,
+        "unknown": 453.11,
+        "guarded": 52.0,
+        "sbe": 45.0,
+        "quiet": 1850.0,
+    },
 }
 AWAITED = 5  # proposals of each experiment of a killed database whose rewards never came
 
@@ -82,6 +93,8 @@ class World:
             return {"reward": round(float(rng.normal(2.0 + level + 0.2 * arm)), 2)}
         chances = {"declared": (0.05, 0.9)}.get(self.name, (0.2, 0.3, 0.4))
         won = float(rng.random() < chances[arm] + 0.3 * level)
+        if self.name == QUIET:
+            return {"reward": 50.0 * won * (number >= 80)}
         if self.name == "guarded":
             return {"reward": won, "seconds": round(float(rng.normal(5.0 + arm)), 1)}
         return {"reward": won}
@@ -120,14 +133,15 @@ def create(path: Path, name: str, clock: Callable[[], float]) -> Any:
         more["guardrails"] = [Guardrail("seconds", margin=0.5)]
         more["holdout"] = 0.1
         more["window"] = 40.0
-    return Experiment.create(path, arms, rewards=(0, 1), **more)
+    range_of_rewards = (0, 50) if name == QUIET else (0, 1)
+    return Experiment.create(path, arms, rewards=range_of_rewards, **more)
 
 
 def write(path: Path, end: str) -> Iterator[str]:
     """Write a database with the release that is on the path; yield what is in it."""
     from orthobandit import Experiment
 
-    for name in NAMES:
+    for name in (*NAMES, QUIET):
         clock = Clock(1_700_000_000.0)
         world = World(name)
         experiment = create(path, name, clock)

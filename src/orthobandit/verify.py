@@ -540,9 +540,13 @@ def with_rivals(pairs: Any, rivals: Any) -> Any:
 # drawn from. A declared arm is held back until "clear" says that guardrails have nothing against it.
 
 # Numbers of the rules and constants below, which an experiment keeps to from its first plan on: with evidence
-# on all pairs, and with very many arms.
-RULES = 1
-LEADER_RULES = 2
+# on all pairs, and with very many arms. By those of releases up to 0.3, batches before the first event weigh
+# as if residuals scattered by 1, whatever the unit of rewards; by the present ones they weigh nothing.
+RULES = 3
+LEADER_RULES = 4
+RULES_OF_0_3 = 1
+LEADER_RULES_OF_0_3 = 2
+KNOWN_RULES = (RULES, LEADER_RULES, RULES_OF_0_3, LEADER_RULES_OF_0_3)
 STAGES = ("warm-up", "pilot", "evidence")
 PILOT = {"identify": 10, "earn": 5}  # rounds per dimension of the warm-up, and again of the pilot
 INFORMED = 8.0  # events that end the pilot
@@ -640,7 +644,7 @@ def waited_draws(e: Any, is_quiet: Any) -> Any:
 class Run:
     """An experiment, replayed entry by entry; where rounding may decide, the entry of the plan does."""
 
-    rules = RULES
+    rules: tuple[int, ...] = (RULES, RULES_OF_0_3)
 
     def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
         self.verdict = verdict
@@ -652,8 +656,9 @@ class Run:
         self.pilot = settings["pilot"]
         rules = settings.get("rules")
         verdict.need(
-            rules == self.rules, f"it was planned by rules {rules}, and these are rules {self.rules}"
+            rules in self.rules, f"it was planned by rules {rules}, and these are rules {self.rules[0]}"
         )
+        self.weighs_silence = rules in (RULES_OF_0_3, LEADER_RULES_OF_0_3)
         expect = settings["expect"]
         self.expect = None if expect is None else float(expect)
         self.grid = WIDE if self.expect is None else EXPECTED
@@ -887,8 +892,11 @@ class Run:
             noise /= max(earlier + tally.rounds, 1.0)
         if self.stage == 2:
             noise = EARLIER * self.noise + NEWEST * scatter
-        # A quiet batch counts no more than the batches before: where events are rare it has seen none.
-        unit = max(scatter, self.noise if self.stage == 2 else noise) or 1.0
+        # A quiet batch counts no more than the batches before: where events are rare it has seen none. Before
+        # the first event a batch counts for nothing.
+        unit = max(scatter, self.noise if self.stage == 2 else noise)
+        if unit <= 0:
+            unit = 1.0 if self.weighs_silence else np.inf
         self.gram = self.gram + (centred.T * tally.counts) @ centred / unit
         self.moment = self.moment + (tally.sums + tally.counts * values) @ centred / unit
         self.noise = noise
@@ -1410,7 +1418,7 @@ class Sums:
 class LeaderRun(Run):
     """An experiment with very many arms, replayed entry by entry."""
 
-    rules = LEADER_RULES
+    rules = (LEADER_RULES, LEADER_RULES_OF_0_3)
 
     def begin_evidence(self, k: int) -> None:
         """Begin without evidence: there is none before the pilot ends."""
@@ -1671,7 +1679,7 @@ class LeaderRun(Run):
 def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
     """Replay an experiment, and compare what follows with what is claimed."""
     claim = document["claim"]
-    has_many = document["settings"].get("rules") == LEADER_RULES
+    has_many = document["settings"].get("rules") in LeaderRun.rules
     run = LeaderRun(document["settings"], verdict) if has_many else Run(document["settings"], verdict)
     for number, entry in enumerate(document["entries"], start=1):
         run.follow(number, entry)
@@ -2084,6 +2092,7 @@ def check_log(document: dict[str, Any], verdict: Verdict) -> None:
 # has the mean of what the rule earns over the reference, of this visitor, whatever the level does. Every
 # visitor weighs the same: the mean of ψ estimates what the rule would have earned on the visitors so far.
 
+VISITOR_RULES = 1  # number of these rules and constants
 GUESSED_VISITORS = 1000  # at which intervals are made tightest; they hold at any number
 GUESSED_NOISE = 0.25  # of residuals, in units of the declared range; 1 where none was declared
 COMPARISONS: dict[str, Any] = {
@@ -2159,7 +2168,9 @@ class RuleRun:
         k = len(self.labels)
         verdict.need(len(set(self.labels)) == k > 1, f"{k} arms need a name each")
         rules = settings["rules"]
-        verdict.need(rules == RULES, f"it was planned by rules {rules}, and these are rules {RULES}")
+        verdict.need(
+            rules == VISITOR_RULES, f"it was planned by rules {rules}, and these are rules {VISITOR_RULES}"
+        )
         texts = [(f"{label} for all", label) for label in self.labels]
         texts += [(name, text) for name, text in settings["written"]]
         self.names = [name for name, _ in texts]

@@ -14,7 +14,7 @@ from orthobandit.experiment.ledger.policy_feed import PolicyFeed
 from orthobandit.experiment.ledger.record import Record
 from orthobandit.experiment.settings import Settings
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
-from orthobandit.verify import LEADER_RULES, RULES, verdict_of
+from orthobandit.verify import KNOWN_RULES, verdict_of
 
 NOT_COMMITTED = (
     "the experiment was begun by a release that gave no certificates of rules; what `report()` says holds all"
@@ -97,7 +97,7 @@ def certify_decision(feed: PolicyFeed) -> Certificate:
     A winner that guardrails have not cleared is claimed as held, not as declared.
     """
     record = _record_of(feed)
-    if record.chain.settings.get("rules") not in (RULES, LEADER_RULES):
+    if record.chain.settings.get("rules") not in KNOWN_RULES:
         raise ParameterError(
             "the experiment was begun by an earlier release, whose rules this one does not recompute; its"
             " decision holds all the same, and experiments that this release begins can be certified"

@@ -1,7 +1,6 @@
 """The best arm within a fixed budget: FixedBudget, and P1-RAGE on lifted arms."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -145,16 +144,6 @@ class FixedBudget(PhasedPolicy):
                 apart = positions - positions[state.leader[place]]
                 out[place] = _leader_p_value(gram, moment, apart)
         return out
-
-    def error(self, state: PhasedState) -> Array:
-        """Return :meth:`p_value`, under its former name; deprecated."""
-        warnings.warn(
-            "FixedBudget.error will be removed in 0.4.0; use p_value, which it returns: no number can be the"
-            " chance of a mistake, given the data",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return self.p_value(state)
 
     def decide(self, state: PhasedState) -> Decision:
         """Return the leader, and the declared arm once the budget is used; nothing is guaranteed."""

@@ -56,13 +56,6 @@ def test_a_verdict_and_its_p_value_by_hand():
     assert policy.p_value(state) == pytest.approx(2 * norm.sf(3.5 / np.sqrt(3.25)), rel=1e-6)
 
 
-def test_the_former_name_of_the_p_value_warns():
-    policy = FixedBudget(4)
-    state = policy.start(ArmSet.one_hot(2))
-    with pytest.warns(DeprecationWarning, match=r"will be removed in 0\.4\.0; use p_value"):
-        assert policy.error(state) == policy.p_value(state)
-
-
 def test_arms_without_a_difference_cannot_be_wrong():
     policy = FixedBudget(10)
     assert policy.p_value(policy.start(ArmSet([[1.0], [1.0]]), (3,))).tolist() == [0.0, 0.0, 0.0]

@@ -25,6 +25,7 @@ from orthobandit.experiment.ledger.recorded_plans import (
     retired_by,
 )
 from orthobandit.policy import FOREVER, AnytimeElimination, Policy
+from orthobandit.verify import LEADER_RULES, RULES
 
 LOG = logging.getLogger("orthobandit.experiment")
 
@@ -139,6 +140,8 @@ class PolicyFeed:
         if self.differences.count:
             return  # a record of plans that the policy has not made could not be verified
         if settings is not None and isinstance(self.policy, AnytimeElimination):
+            if settings.get("rules") not in (RULES, LEADER_RULES):
+                self.state = self.state.by_rules_of_0_3()
             self.record = Record(Chain(settings))
             self._record_plan()
 

@@ -22,7 +22,7 @@ from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
 from orthobandit.policy.anytime.plans import wide_plan
 from orthobandit.policy.contextual.personalised import Personalised
 from orthobandit.policy.contextual.rule_text import WrittenRule
-from orthobandit.verify import LEADER_RULES, RULES, STAGES
+from orthobandit.verify import LEADER_RULES, RULES, STAGES, VISITOR_RULES
 
 
 def commitment_of(
@@ -228,7 +228,7 @@ def rule_commitment(
     written: Sequence[tuple[str, str]] = tuple(policy.rules)  # type: ignore[arg-type]
     return {
         "kind": "rules",
-        "rules": RULES,
+        "rules": VISITOR_RULES,
         "labels": list(arms.labels),
         "columns": list(rule_columns(policy, arms)),
         "written": [[name, text] for name, text in written],

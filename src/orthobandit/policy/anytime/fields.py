@@ -117,6 +117,9 @@ class Fields:
         The leader is within this of the best arm.
     is_expected : (...) array of bool
         Whether boundaries are tuned for a gap that was expected before the first round.
+    weighs_silence : (...) array of bool
+        Whether batches before the first event weigh as if residuals scattered by 1: by the rules of releases
+        up to 0.3, which runs that they began go on with.
     retired : (..., K) array of bool
         Arms that the user has taken out.
     """
@@ -147,6 +150,7 @@ class Fields:
     declared: Whole = field(metadata=holds(np.int64, start=-1))
     epsilon: Array = field(metadata=holds(np.float64, start=np.inf))
     is_expected: Mask = field(metadata=holds(np.bool_, start=False, missing=0))
+    weighs_silence: Mask = field(metadata=holds(np.bool_, start=False, missing=1))
     retired: Mask = field(metadata=holds(np.bool_, "K", start=False, missing=0))
 
     @classmethod

@@ -221,6 +221,10 @@ class AnytimeState(Fields, ABC):
         arm = np.where(are_alike, np.argmax(self.active, axis=-1), leader)
         return run.declare(arm, are_alike | (epsilon <= policy.epsilon))
 
+    def by_rules_of_0_3(self) -> Self:
+        """Return a run that plans by the rules of releases up to 0.3, as those that they began do."""
+        return replace(self, weighs_silence=np.ones(self.batch, dtype=np.bool_)).frozen()
+
     def settle_at_once(self) -> Self:
         """Declare the first arm before the first round, because all are the same."""
         nothing = np.zeros(self.batch)
@@ -346,7 +350,8 @@ class AnytimeState(Fields, ABC):
     def _regress(self, tally: Tally) -> Self:
         """Add a batch to the regression, weighted by what its residuals scatter.
 
-        A quiet batch counts no more than the batches before: where events are rare it has seen none.
+        A quiet batch counts no more than the batches before: where events are rare it has seen none. Before
+        the first event a batch counts for nothing: what it could weigh would depend on the unit of rewards.
         """
         gram, moment = self.centred_sums(tally.counts, tally.sums + tally.counts * self.values)
         scatter = tally.squares.sum(axis=-1) / tally.rounds
@@ -358,7 +363,7 @@ class AnytimeState(Fields, ABC):
             noise = earlier * self.noise + tally.rounds * self._unexplained(gram, tally)
             noise = np.where(self.watched > 0, noise / np.maximum(earlier + tally.rounds, 1), scatter)
         unit = np.maximum(scatter, self.noise if self.phase == 2 else noise)
-        unit = np.where(unit > 0, unit, 1.0)
+        unit = np.where(unit > 0, unit, np.where(self.weighs_silence, 1.0, np.inf))
         return replace(
             self,
             gram=self.gram + gram / over_pairs(unit),
