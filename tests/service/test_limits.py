@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from orthobandit.service.http.limits import OWN_LIMIT, Limits
+from orthobandit.service.http.request_checks import OWN_LIMIT, RequestChecks
 
 JSON = [(b"content-type", b"application/json")]
 
@@ -27,7 +27,7 @@ def played(messages, headers=JSON, own=None, **options):
     scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
     if own is not None:
         scope[OWN_LIMIT] = own
-    asyncio.run(Limits(route, **options)(scope, receive, send))
+    asyncio.run(RequestChecks(route, **options)(scope, receive, send))
     return seen, [status for status in answers if status]
 
 
@@ -66,7 +66,7 @@ def test_large_bodies_have_room_for_some_at_a_time():
             await inside.wait()
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
-        limits = Limits(route, body_limit=100_000, room=200_000)
+        limits = RequestChecks(route, body_limit=100_000, room=200_000)
 
         async def post(size):
             async def receive():

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from orthobandit.cli import main
-from orthobandit.service.http.admission import Admission
-from orthobandit.service.http.limits import STRANGER_RATE, WRONG_TOKEN_BURST, Pace
+from orthobandit.service.http.admission import Admission, Pace
+from orthobandit.service.http.limits import STRANGER_RATE, WRONG_TOKEN_BURST
 from service_samples import TWO, is_problem, served
 
 

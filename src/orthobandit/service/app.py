@@ -33,10 +33,11 @@ from orthobandit.service.background.webhook_delivery import Outbox
 from orthobandit.service.http.admission import Admission
 from orthobandit.service.http.auth import Tokens
 from orthobandit.service.http.fast_path import FastPath
-from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, Limits
+from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE
 from orthobandit.service.http.observability import Metrics, Observed
 from orthobandit.service.http.problems import add_handlers
 from orthobandit.service.http.queries import check_query
+from orthobandit.service.http.request_checks import RequestChecks
 from orthobandit.service.registry import Registry
 from orthobandit.service.warm_up import Preparing
 
@@ -138,7 +139,7 @@ def create_app(
     app.state.preparing = Preparing()
     app.state.at_end = []  # functions to call when everything else has ended
     app.add_middleware(FastPath, routers=ROUTERS)
-    app.add_middleware(Limits, body_limit=body_limit, hosts=hosts)
+    app.add_middleware(RequestChecks, body_limit=body_limit, hosts=hosts)
     if rate:
         check_positive("rate", rate)
     app.add_middleware(Admission, rate=rate, most_requests=most_requests)

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from orthobandit.errors import ParameterError
+from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, ConnectionLimits
 
+CONNECTION_LIMITS = ConnectionLimits()
 PREFIX = "ORTHOBANDIT_"
 TRUE = ("1", "true", "yes", "on")
 FALSE = ("0", "false", "no", "off")
@@ -88,17 +90,29 @@ SETTINGS = (
     Setting(
         "rate",
         "number",
-        10_000.0,
+        RATE,
         "requests per second for each token, or for each address with --no-auth; 0 for no limit",
     ),
-    Setting("max-body", "whole", 8 * 2**20, "largest body of a request, in bytes", metavar="BYTES"),
-    Setting("max-connections", "whole", 2_000, "connections at the same time", metavar="COUNT"),
-    Setting("max-requests", "whole", 1_000, "requests in progress at the same time", metavar="COUNT"),
-    Setting("header-timeout", "number", 10.0, "seconds in which the headers must arrive", metavar="SECONDS"),
+    Setting("max-body", "whole", MAX_BODY_BYTES, "largest body of a request, in bytes", metavar="BYTES"),
+    Setting(
+        "max-connections",
+        "whole",
+        CONNECTION_LIMITS.most,
+        "connections at the same time",
+        metavar="COUNT",
+    ),
+    Setting("max-requests", "whole", MAX_REQUESTS, "requests in progress at the same time", metavar="COUNT"),
+    Setting(
+        "header-timeout",
+        "number",
+        CONNECTION_LIMITS.head_seconds,
+        "seconds in which the headers must arrive",
+        metavar="SECONDS",
+    ),
     Setting(
         "body-timeout",
         "number",
-        15.0,
+        CONNECTION_LIMITS.body_seconds,
         "seconds in which a body must arrive, if it comes more slowly than 64 KiB per second",
         metavar="SECONDS",
     ),

@@ -19,24 +19,71 @@ from orthobandit.errors import OrthobanditError
 from orthobandit.service.http.auth import MISSING, SESSION_COOKIE, TOKEN, UNKNOWN, Tokens
 from orthobandit.service.http.limits import (
     BURST_SECONDS,
-    HEADERS,
     MAX_REMEMBERED_CALLERS,
     MAX_REQUESTS,
-    OWN_LIMIT,
     RATE,
     STRANGER_BODY_BYTES,
     STRANGER_RATE,
-    WITH_BODY,
     WRONG_TOKEN_BURST,
     WRONG_TOKEN_RATE,
-    Pace,
 )
 from orthobandit.service.http.problems import problem, problem_of
+from orthobandit.service.http.request_checks import HEADERS, OWN_LIMIT, WITH_BODY
 
 HEALTH = ("/healthz", "/readyz")  # answered at once, whatever else waits
 PAGES = "/dashboard/"
 BEARER = b"bearer "
 PROVEN_SECONDS = 60.0  # for which a token that was accepted is not counted as a guess
+
+
+class Pace:
+    """A rate limit for each key: `rate` requests a second, and up to `burst` at once.
+
+    One number is kept for each key: the time at which its whole burst is available again (a leaky bucket as
+    in the generic cell rate algorithm). A key whose time has passed need not be remembered.
+
+    Parameters
+    ----------
+    rate : float
+        Requests a second.
+    burst : float
+        Requests at once.
+    most : int
+        Keys that are remembered.
+
+    Examples
+    --------
+    >>> pace = Pace(rate=2.0, burst=3)
+    >>> [pace.wait("ann", 0.0) for _ in range(4)], pace.wait("ann", 0.5), pace.wait("bob", 0.5)
+    ([0.0, 0.0, 0.0, 0.5], 0.0, 0.0)
+    """
+
+    def __init__(self, rate: float, burst: float, most: int = MAX_REMEMBERED_CALLERS) -> None:
+        self._step = 1.0 / rate
+        self._span = burst / rate
+        self._most = most
+        self._full: dict[str | bytes, float] = {}
+
+    def wait(self, key: str | bytes, now: float) -> float:
+        """Count one request of a key and return 0, or return the seconds to wait if the key has none left."""
+        full = self._full.get(key, now)
+        full = max(full, now) + self._step
+        if full - now > self._span + 1e-9:
+            return full - now - self._span
+        if len(self._full) >= self._most:
+            self._forget(now)
+        self._full[key] = full
+        return 0.0
+
+    def is_over(self, key: str | bytes, now: float) -> bool:
+        """Tell whether a key has no requests left, without counting one."""
+        return self._full.get(key, now) + self._step - now > self._span + 1e-9
+
+    def _forget(self, now: float) -> None:
+        """Forget keys whose burst is whole again, and the older half of the rest if that is not enough."""
+        self._full = {key: full for key, full in self._full.items() if full > now}
+        if len(self._full) >= self._most:
+            self._full = dict(list(self._full.items())[self._most // 2 :])
 
 
 class Admission:

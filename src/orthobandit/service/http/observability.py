@@ -26,8 +26,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.extras import optional_package
 from orthobandit.experiment.report.report import Report
-from orthobandit.service.http.limits import HEADERS
 from orthobandit.service.http.problems import REQUEST_ID, SILENT, problem
+from orthobandit.service.http.request_checks import HEADERS
 
 LOG = logging.getLogger("orthobandit.service")
 GONE = 499  # status that is recorded if the caller did not wait for the answer
