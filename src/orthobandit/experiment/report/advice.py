@@ -15,7 +15,7 @@ from orthobandit.theory import identification_limit
 
 # Settled proposals before which nobody needs to hear how to set up the next experiment.
 FEWEST_TO_ADVISE = 100
-FEW_SETTLED = 10  # proposals of each arm, before which nobody should look at who leads
+FEW_SETTLED = 10  # visitors for each arm or rule, before which nobody should look at who leads
 # What each alarm says is wrong, by its name in `Report.alarms`.
 ALARM_WORDS = {
     "sample-ratio": "arms were not drawn as the plans say",
@@ -209,24 +209,36 @@ def is_early(ledger: Ledger, decision: Decision) -> bool:
 def _explain_waiting(ledger: Ledger, outlook: Outlook) -> str:
     """Say how much is known and what is still awaited."""
     settled = ledger.waiting.first - 1
-    if not ledger.waiting.next - 1:
-        return "Too early: nobody has come yet."
-    words = f"Too early: {settled:,} of {ledger.waiting.next - 1:,} visitors settled"
     window = ledger.settings.window
-    held_up = explain_held_up(ledger)
-    if held_up:
-        return f"{words}; {held_up}."
+    if not settled and np.isfinite(window):
+        return too_early_words(
+            ledger, f"; each does with its reward, or {duration_words(window)} after its draw"
+        )
     if not settled:
-        if np.isfinite(window):
-            return f"{words}; each does with its reward, or {duration_words(window)} after its draw."
-        return f"{words}; each does with its reward, so report zeros too, or begin with a `window`."
+        return too_early_words(
+            ledger, "; each does with its reward, so report zeros too, or begin with a `window`"
+        )
     if outlook.expected is not None:
         epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
         what = f"to be sure within {epsilon:g}" if epsilon else "to find an arm that is 10 % better"
-        return f"{words}, about {about(outlook.expected)} expected {what}."
+        return too_early_words(ledger, f", about {about(outlook.expected)} expected {what}")
     if settled < FEW_SETTLED * len(ledger.arms):
-        return f"{words}, so which arm looks best is luck."
-    return f"{words}, not enough yet to say which arm is best."
+        return too_early_words(ledger, ", so which arm looks best is luck")
+    return too_early_words(ledger, ", not enough yet to say which arm is best")
+
+
+def too_early_words(ledger: Ledger, ending: str) -> str:
+    """Say that it is too early for advice, and how many visitors have settled.
+
+    The sentence closes with `ending`, unless one proposal holds up the others, which is then said instead.
+    """
+    asked = ledger.waiting.next - 1
+    if not asked:
+        return "Too early: nobody has come yet."
+    held_up = explain_held_up(ledger)
+    if held_up:
+        ending = f"; {held_up}"
+    return f"Too early: {ledger.waiting.first - 1:,} of {asked:,} visitors settled{ending}."
 
 
 def explain_held_up(ledger: Ledger) -> str:

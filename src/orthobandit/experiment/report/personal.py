@@ -10,13 +10,11 @@ from orthobandit._foundation.types import Array
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
 from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
 from orthobandit.experiment.ledger.personal_feed import PersonalFeed
-from orthobandit.experiment.report.advice import explain_held_up
+from orthobandit.experiment.report.advice import FEW_SETTLED, too_early_words
 from orthobandit.policy.contextual.personalised import Effect, PersonalState, for_all
 from orthobandit.policy.contextual.rules import RuleComparison, RuleGain
 from orthobandit.showing.numbers import certainty_percent, estimate_words, number, share_words, span_words
 from orthobandit.showing.rules import RuleLine, Table, effect_label, rule_table
-
-FEW_SETTLED = 10  # visitors a rule, before which nobody should look at which one leads
 
 
 @dataclass(frozen=True)
@@ -236,12 +234,7 @@ def personal_advice(ledger: Ledger, personal: PersonalReport) -> str:
     if ledger.status == PAUSED:
         return "Paused: nobody is assigned an arm, and rewards are still taken; resume() goes on."
     if settled < FEW_SETTLED * len(personal.rules):
-        asked = ledger.waiting.next - 1
-        if not asked:
-            return "Too early: nobody has come yet."
-        words = f"Too early: {settled:,} of {asked:,} visitors settled"
-        held_up = explain_held_up(ledger)
-        return f"{words}; {held_up}." if held_up else f"{words}, so which rule looks best is luck."
+        return too_early_words(ledger, ", so which rule looks best is luck")
     allowed = [rule for rule in personal.rules if not rule.harms]
     looks = max(allowed, key=lambda rule: rule.gain or 0.0)
     harmful = [rule for rule in personal.rules if rule.harms]
