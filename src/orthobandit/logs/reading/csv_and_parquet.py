@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from orthobandit._foundation.arm_files import SEPARATORS
 from orthobandit.errors import FileFormatError
 
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the byte order marks
-# DuckDB finds out the separator of a file. These only say, in an error, what it seems to be.
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+SEPARATOR_WORDS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 
 
 def find_files(path: str) -> Sequence[str]:
@@ -78,8 +78,11 @@ def check_separator(name: str, columns: Sequence[str]) -> None:
     """Raise :class:`FileFormatError` if a file was read as one column that has separators in its name."""
     if len(columns) != 1:
         return
-    for sign, words in SEPARATORS.items():
+    # DuckDB finds the separator of a file by itself; if it finds none, say what it seems to be. The comma
+    # comes last, because a name may have one in it.
+    for sign in reversed(SEPARATORS):
         if sign in columns[0]:
+            words = SEPARATOR_WORDS.get(sign, repr(sign))
             raise FileFormatError(
                 f"{name} was read as the single column {columns[0]!r}: it seems to be separated by {words},"
                 " but not in all its lines; mend these or save it with commas"
