@@ -94,14 +94,16 @@ def _labels(settings: Settings, store: Store) -> tuple[str, ...]:
 
 
 def _rows(settings: Settings, store: Store, settled: int) -> Iterator[list[Any]]:
-    """Yield every proposal as a row: what was drawn, its probabilities, forecasts and rewards."""
+    """Yield every proposal as a row in the order of :func:`columns`."""
     labels = _labels(settings, store)
-    laws: dict[int, list[float]] = {}
+    # By number: the probabilities from which proposals were drawn.
+    distributions: dict[int, list[float]] = {}
     for _, entry in store.entries():
         if isinstance(entry, Noted) and entry.kind in NUMBERED:
-            p = list(entry.data["plan"]["probabilities"])
+            probabilities = list(entry.data["plan"]["probabilities"])
             # Arms that came later could not be drawn from earlier distributions.
-            laws[int(entry.data["number"])] = p + [0.0] * (len(labels) - len(p))
+            later_arms = len(labels) - len(probabilities)
+            distributions[int(entry.data["number"])] = probabilities + [0.0] * later_arms
     for row, rewards, _ in store.table():
         out: list[Any] = [
             row.number,
@@ -112,7 +114,7 @@ def _rows(settings: Settings, store: Store, settled: int) -> Iterator[list[Any]]
             row.distribution,
             row.held,
             row.number <= settled,
-            *laws[row.distribution],
+            *distributions[row.distribution],
         ]
         for place, name in enumerate(settings.names):
             out += [row.forecasts[place], rewards.get(name)]

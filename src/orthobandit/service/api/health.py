@@ -113,30 +113,37 @@ class Readiness:
     def __init__(self, write: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._write = write
         self._clock = clock
+        # Why the write failed, or "" if it worked.
         self._trial: asyncio.Future[str] | None = None
         self._begun = 0.0
-        self._said = ""
+        self._logged = ""  # the trouble that the log speaks of last; "" if it speaks of none
 
     async def find_trouble(self) -> str:
-        """Return why experiments cannot be asked and told now, for the log; empty if they can."""
+        """Return why experiments cannot be asked and told now, or "" if they can."""
         now = self._clock()
         is_old = self._trial is not None and self._trial.done() and now - self._begun >= FRESH_SECONDS
         if self._trial is None or is_old:
             self._trial = asyncio.get_running_loop().create_future()
             self._begun = now
             Thread(
-                target=self._try, args=(asyncio.get_running_loop(), self._trial), name="trial", daemon=True
+                target=self._try_write,
+                args=(asyncio.get_running_loop(), self._trial),
+                name="trial",
+                daemon=True,
             ).start()
         left = max(0.0, self._begun + MAX_WAIT_SECONDS - now)
         try:
             trouble = await asyncio.wait_for(asyncio.shield(self._trial), left)
         except TimeoutError:
             trouble = f"the database does not answer within {MAX_WAIT_SECONDS:g} s"
-        self._say(trouble)
+        self._log_change(trouble)
         return trouble
 
-    def _try(self, loop: asyncio.AbstractEventLoop, trial: "asyncio.Future[str]") -> None:
-        """Try to write, and report the trouble to the event loop; runs in its own thread."""
+    def _try_write(self, loop: asyncio.AbstractEventLoop, trial: "asyncio.Future[str]") -> None:
+        """Try to write, and set the result of `trial`: why it failed, or "" if it worked.
+
+        Runs in its own thread, so that the result is set through the event loop.
+        """
         trouble = ""
         try:
             self._write()
@@ -148,10 +155,10 @@ class Readiness:
         with suppress(RuntimeError):  # the server has ended meanwhile
             loop.call_soon_threadsafe(trial.set_result, trouble)
 
-    def _say(self, trouble: str) -> None:
-        """Log changes only: load balancers ask every second."""
-        if trouble and not self._said:
+    def _log_change(self, trouble: str) -> None:
+        """Log when trouble begins or ends, and nothing in between: load balancers ask every second."""
+        if trouble and not self._logged:
             LOG.error("not ready: %s", trouble)
-        elif self._said and not trouble:
+        elif self._logged and not trouble:
             LOG.warning("ready again")
-        self._said = trouble
+        self._logged = trouble
