@@ -249,6 +249,8 @@ LONG_TABLE_ROWS = 100
 def json_text(data: Any, *, separators: tuple[str, str] = (", ", ": "), **options: Any) -> str:
     """Return what ``json.dumps`` returns, and let other threads run between the rows of long tables.
 
+    All its options may be given but ``indent``.
+
     Examples
     --------
     >>> table = {"features": [[0.5, 1.0]] * 200, "name": "page"}

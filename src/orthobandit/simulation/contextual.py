@@ -558,8 +558,15 @@ def simulate_offers(
     ----------
     policy : contextual policy
     environment : ContextualEnvironment
+        Who comes, what arms earn, how the level moves and how noisy rewards are.
     horizon, replications : int
+        Rounds of a run, and runs.
     seed : int
+
+    Returns
+    -------
+    ContextualResult
+        Regret over time and at the end, and the last estimates, of each run.
 
     Examples
     --------

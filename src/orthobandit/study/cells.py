@@ -83,7 +83,11 @@ def _task_code(task: str, *makers: str) -> str:
 
 
 def _makers(settings: Mapping[str, Any]) -> list[str]:
-    """Return ``module:name`` of everything of this package that a cell's settings name by kind."""
+    """Return where the code is that a cell's settings name: its policy, its arms, its shift and so on.
+
+    Each is ``module:name`` of a class or function of this package. Settings name it by its kind in a
+    catalogue, as ``{"policy": {"kind": "sbe"}}``.
+    """
     # Here, since the catalogues' module builds cells.
     from orthobandit.study.spec import KINDS
 

@@ -491,26 +491,26 @@ def learn_centred(
     reward: float,
     forecast: float,
 ) -> None:
-    """Add one round to the regression and to the scale of residuals.
+    """Add one round to the regression, and estimate anew how much residuals scatter.
 
-    One function, since handing `memory` on to others takes longer than what they would do with it.
+    `memory.variance` is the mean of squared residuals e², each weighed by x̃ᵀV⁻¹x̃: by how much its round
+    counts in θ̂, whose error has the covariance V⁻¹(Σ x̃x̃ᵀe²)V⁻¹. So a level that was forecast badly in the
+    first rounds keeps the variance high for as long as θ̂ mostly rests on them. Rounds in which one arm was
+    certain to be played do not lower it, however small their residuals.
 
-    **The scale.** The error of θ̂ has the covariance V⁻¹(Σ x̃x̃ᵀe²)V⁻¹. Residuals are weighed as they count
-    there: a level that forecasts missed by much in the first rounds is in θ̂ for as long as those rounds are
-    most of what it knows. Rounds in which one arm was played alone, however small their residuals, tell
-    nothing of it.
+    All of it is one function, because handing `memory` on to others would take longer than their work.
     """
+    # Where one arm is certain to be played, its reward says nothing about differences between arms.
     is_drawn = probabilities[arm] < 1.0
-    is_settled = memory.rounds[i] >= SETTLED
+    is_settled = memory.rounds[i] >= SETTLED  # the ridge follows the features no longer
     if is_settled and not is_drawn:
-        memory.rounds[i] += 1  # the reward says nothing about differences, and the ridge is left as it is
+        memory.rounds[i] += 1
         return
     scaled = np.empty(features.shape)
     scale_into(memory.units[i], features, scaled)
     if not is_settled:
         grow_ridge(memory, i, scaled)
     memory.rounds[i] += 1
-    # If nothing was drawn the reward says nothing about differences.
     if is_drawn:
         memory.taught[i] += 1
         taught = memory.taught[i]
@@ -530,7 +530,7 @@ def learn_centred(
         for k in range(size):
             theta[k] += pull[k] * share
         add_outer(memory.gram[i], centred, 1.0)
-        # `gram` only ever grows by exact sums; the inverse is updated and gathers rounding.
+        # Rounding errors gather in an inverse that is updated, and less so in `gram`: begin anew from it.
         if taught % REFRESH == 0:
             invert(memory.gram[i], inverse)
         add_outer(weighed, centred, square)

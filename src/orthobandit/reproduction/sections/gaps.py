@@ -233,7 +233,7 @@ def _fit(data: Data, family: str, column: str) -> Fit:
 
 
 def _plans(data: Data) -> list[Verdict]:
-    """Return whether SBE's plans are as few as its phases, and the rivals' as many as the rounds."""
+    """Judge how often policies make a new plan: SBE once a phase, its rivals in most rounds."""
     runs = data["runs"]
     own = {family: where(runs, check=family) for family in FAMILIES}
     allowed = {
