@@ -15,6 +15,7 @@ from orthobandit.estimate.confidence.boundaries import (
     reaches_normal,
     tightest_rho,
 )
+from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 
 GRIDS = {"near": NEAR, "wide": WIDE}
 ALONE = Grid(np.ones(1), np.ones(1))
@@ -117,3 +118,16 @@ def test_boundaries_are_finite_and_ordered_at_any_level(rho):
     bound = normal_boundary(100.0, alpha, rho, WIDE)
     assert np.all(np.isfinite(bound))
     assert np.all(np.diff(bound) > 0)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("alpha", [0.025, 0.0005])
+def test_intervals_tuned_in_other_units_are_at_most_half_as_wide_again(grid, alpha):
+    # docs/limits.md says so of metrics without a declared range, whose boundaries suit a scatter of 1.
+    guess = tightest_rho(GUESSED_ROUNDS, alpha)
+    best = min(float(normal_boundary(1.0, alpha, rho, GRIDS[grid])) for rho in np.geomspace(0.01, 1.0, 60))
+    for scatter in np.geomspace(0.01, 100.0, 21):
+        for visitors in (1e4, 1e5, 1e6):
+            variance = visitors * scatter**2
+            width = float(normal_boundary(variance, alpha, guess, GRIDS[grid])) / np.sqrt(variance)
+            assert width <= 1.5 * best, (scatter, visitors)
