@@ -130,7 +130,7 @@ class AllPairs(AnytimeState):
     def with_evidence(self, change: Callable[[Array], Array]) -> "AllPairs":
         """Return the run with every array of evidence changed in the same way."""
         changed: dict[str, Any] = {name: change(getattr(self, name)) for name in EVIDENCE}
-        return replace(self, **changed)
+        return self.changed(**changed)
 
     def tuning(self) -> Tuning:
         """Return the tuning of all entries."""
@@ -178,7 +178,7 @@ class AllPairs(AnytimeState):
         against = rivals[..., np.newaxis]
         before = np.take_along_axis(met, against, axis=-1)
         np.put_along_axis(met, against, before | kept[..., np.newaxis], axis=-1)
-        return replace(self, met=met, **{name: getattr(now, name) for name in EVIDENCE})
+        return self.changed(met=met, **{name: getattr(now, name) for name in EVIDENCE})
 
     def _felt_reach(self, geometry: PairGeometry, confidence: Confidence) -> Array:
         """Return max |g(a)| (..., K, K) where single rounds can be felt, and 0 in the other replications."""
@@ -216,7 +216,7 @@ class AllPairs(AnytimeState):
         proven.flat[some] = confidence.exceeds(replace(evidence, totals=-evidence.totals), tuning)
         left = self.active & ~np.any(proven, axis=-1)
         # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
-        return replace(self, active=np.where(left.any(axis=-1, keepdims=True), left, self.active))
+        return self.changed(active=np.where(left.any(axis=-1, keepdims=True), left, self.active))
 
     def bound_lead(self, policy: "AnytimeElimination", leader: Whole, others: Mask) -> Array:
         """Return the largest upper bound (...) of the others (..., K) over the leader."""
@@ -233,7 +233,7 @@ class AllPairs(AnytimeState):
         gaps = cautious_gaps(self.estimates(), variance, self.noise, self.watched)
         for_arms, for_pairs = shares(policy)
         alpha = with_diagonal(split_delta(for_pairs, gaps, variance, self.noise), for_arms)
-        run = replace(self, alpha=alpha, left=self.left - for_arms - for_pairs)
+        run = self.changed(alpha=alpha, left=self.left - for_arms - for_pairs)
         if policy.expect is not None:
             gaps = cautious_gaps(self.estimates(), variance, self.noise, self.watched, policy.expect)
         return run.tune(policy, gaps)
@@ -247,7 +247,7 @@ class AllPairs(AnytimeState):
             run = self._test_again(self.met[:, arm])
             active = active & ~np.any(run.proven(policy.confidence) & ~retired, axis=1)
         # Proofs in a circle contradict each other: nothing follows.
-        return replace(run, retired=retired, active=active if active.any() else ~retired)
+        return run.changed(retired=retired, active=active if active.any() else ~retired)
 
     def _test_again(self, again: Mask) -> "AllPairs":
         """Start the tests of arms that have lost a rival again, at half of what is left of δ.
@@ -283,7 +283,7 @@ class AllPairs(AnytimeState):
         alpha[before:] = for_pairs / (count - 1)
         new = np.arange(before, count)
         alpha[new, new] = for_arms
-        return replace(self, alpha=alpha, left=self.left - spent)
+        return self.changed(alpha=alpha, left=self.left - spent)
 
     def tune_new(self, policy: "AnytimeElimination") -> "AllPairs":
         """Tune the boundaries of entries whose counted rounds begin with the plan in force."""
@@ -295,7 +295,7 @@ class AllPairs(AnytimeState):
         gaps = cautious_gaps(self.estimates(), variance, self.noise, rounds, policy.expect)
         anew = self.tune(policy, gaps)
         rho = np.where(fresh, anew.rho, self.rho)
-        return replace(self, rho=rho, scale=np.where(fresh, anew.scale, self.scale))
+        return self.changed(rho=rho, scale=np.where(fresh, anew.scale, self.scale))
 
     def tune(self, policy: "AnytimeElimination", gaps: Array) -> "AllPairs":
         """Return the run with boundaries that suit the plan in force, all of whose rounds are to come."""
@@ -305,7 +305,7 @@ class AllPairs(AnytimeState):
         rivals = rivals_of(self.active, self.leader, self.values)
         variance, reach, gaps = (with_rivals(pairs, rivals) for pairs in (geometry.variance, reach, gaps))
         tuning = tuned(self.alpha, gaps, variance, reach, policy, (self.noise, self.rounds))
-        return replace(self, rho=tuning.rho, scale=tuning.scale)
+        return self.changed(rho=tuning.rho, scale=tuning.scale)
 
     def estimates(self) -> Array:
         """Return estimated rewards (..., K), up to a common level."""
@@ -371,7 +371,7 @@ class AllPairs(AnytimeState):
         state = cls(**cls.load_fields(arms, data))
         if is_exact and "bets" not in data:  # 0.2 did not note how large single rounds were
             evidence = state.evidence().of_unknown_sizes(state.scale)
-            state = replace(state, pooled=evidence.pooled, peaks=evidence.peaks)
+            state = state.changed(pooled=evidence.pooled, peaks=evidence.peaks)
         return state.frozen()
 
 

@@ -5,7 +5,7 @@ replications back, growing with new arms, writing and reading all follow from it
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, Self
 
@@ -187,29 +187,46 @@ class Fields:
         arrays = {name: np.asarray(np.asarray(getattr(self, name))[place]) for name in self.descriptions()}
         return type(self)(arms=self.arms, tally=self.tally[place], **arrays)
 
-    def with_runs(self, runs: Iterable[tuple[tuple[Any, ...], Self]], tally: Tally) -> Self:
+    def changed(self, **values: Any) -> Self:
+        """Return the state with other values of some fields.
+
+        As `dataclasses.replace` does it, without handing all forty fields to the constructor.
+        """
+        out = object.__new__(type(self))
+        vars(out).update(vars(self))
+        vars(out).update(values)
+        return out
+
+    def with_runs(self, runs: Iterable[tuple[tuple[Any, ...], Self, Self]], tally: Tally) -> Self:
         """Return the state with other values of the replications at some places, and another tally.
 
-        Where the first place is `ALL`, there is no other.
+        Parameters
+        ----------
+        runs : iterable of (place, state, state)
+            Replications as they are in this state, and as they become. Where a place is `ALL`, there is no
+            other.
+        tally : Tally
         """
-        runs = iter(runs)
-        first = next(runs, None)
-        if first is None or not self.batch or first[0] is ALL:
-            # All replications take the place of the state: nothing need be copied.
-            run = self if first is None else first[1]
-            return replace(run, tally=tally).frozen()
-        arrays: dict[str, Any] = {name: np.array(getattr(self, name)) for name in self.descriptions()}
-        for place, run in (first, *runs):
-            for name, array in arrays.items():
+        arrays = dict[str, Any]()
+        for place, before, after in runs:
+            if not self.batch or place is ALL:
+                # All replications take the place of the state: nothing need be copied.
+                return after.changed(tally=tally).frozen()
+            for name in self.descriptions():
+                value = getattr(after, name)
+                if value is getattr(before, name):
+                    continue  # most fields stay as they are, and are not copied
+                if name not in arrays:
+                    arrays[name] = np.array(getattr(self, name))
                 # The ellipsis makes numpy assign what an array of objects holds, and not the array itself.
-                array[(*place, ...)] = getattr(run, name)
-        return replace(self, tally=tally, **arrays).frozen()
+                arrays[name][(*place, ...)] = value
+        return self.changed(tally=tally, **arrays).frozen()
 
     def with_rounds(self, tally: Tally, more: Whole) -> Self:
         """Return the state with a new running tally, after `more` (...) further rounds."""
         rounds = np.asarray(self.rounds + more)
         rounds.flags.writeable = False
-        return replace(self, tally=tally, rounds=rounds)
+        return self.changed(tally=tally, rounds=rounds)
 
     @classmethod
     def stack(cls, runs: list[Self], batch: tuple[int, ...]) -> Self:
@@ -235,7 +252,7 @@ class Fields:
                 before = getattr(self, name)
                 arrays[name] = np.full(one.shape(arms), fills.get(name, one.start), dtype=one.dtype)
                 arrays[name][tuple(map(slice, before.shape))] = before
-        return replace(self, arms=arms, tally=Tally.zeros(len(arms)), **arrays)
+        return self.changed(arms=arms, tally=Tally.zeros(len(arms)), **arrays)
 
     def dump_fields(self) -> dict[str, Any]:
         """Return all fields and the tally as plain lists and numbers, and the format that they have."""

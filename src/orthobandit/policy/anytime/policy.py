@@ -324,7 +324,8 @@ class AnytimeElimination:
             active = np.broadcast_to(np.arange(len(state.arms)) == arm, active.shape)
         epsilon = np.minimum(out.epsilon, self.epsilon)
         out = replace(out, epsilon=np.asarray(epsilon))
-        runs = [(at, out[at].conclude(self, arm, np.array(active[at]))) for at in np.ndindex(state.batch)]
+        parts = [(at, out[at]) for at in np.ndindex(state.batch)]
+        runs = [(at, run, run.conclude(self, arm, np.array(active[at]))) for at, run in parts]
         return out.with_runs(runs, out.tally)
 
     def dump(self, state: AnytimeState) -> dict[str, Any]:

@@ -8,7 +8,7 @@ survivors against leaders) are the abstract methods of :class:`AnytimeState`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -114,7 +114,7 @@ class AnytimeState(Fields, ABC):
 
     def conclude(self, policy: "AnytimeElimination", arm: int, active: Mask) -> Self:  # noqa: ARG002
         """Return one run in which somebody else has declared an arm, and these arms (K,) survive."""
-        return replace(self, active=active)
+        return self.changed(active=active)
 
     @abstractmethod
     def with_arms(self, policy: "AnytimeElimination", arms: ArmSet) -> Self:
@@ -143,7 +143,8 @@ class AnytimeState(Fields, ABC):
         is_open = np.asarray((self.declared < 0) & (tally.rounds > 0))
         state = self.with_rounds(self.tally, tally.rounds * is_open)
         places = [place for place in np.ndindex(self.batch) if is_open[place]]
-        runs = [(at, state[at]._add_late(policy.confidence, plan.at(at), tally[at])) for at in places]
+        parts = [(at, state[at]) for at in places]
+        runs = [(at, run, run._add_late(policy.confidence, plan.at(at), tally[at])) for at, run in parts]
         return state.with_runs(runs, state.tally)._close_batches(policy)
 
     def _close_batches(self, policy: "AnytimeElimination") -> Self:
@@ -152,7 +153,8 @@ class AnytimeState(Fields, ABC):
         done = np.asarray((self.declared < 0) & (played >= self.length))
         if not done.any():
             return self
-        runs = [(place, self[place]._close_batch(policy)) for place in self.groups(done)]
+        parts = [(place, self[place]) for place in self.groups(done)]
+        runs = [(place, run, run._close_batch(policy)) for place, run in parts]
         return self.with_runs(runs, self.tally.without(done))
 
     def groups(self, done: Mask) -> Iterator[tuple[Any, ...]]:
@@ -166,7 +168,7 @@ class AnytimeState(Fields, ABC):
         Either all have drawn before, or none has.
         """
         run = self.absorb(policy.confidence, self.tally) if self.tally.rounds.all() else self
-        run = replace(run, plans=self.plans + 1, late=np.zeros_like(self.late))
+        run = run.changed(plans=self.plans + 1, late=np.zeros_like(self.late))
         if not self.drawn.any():
             # The first round of all is a batch by itself: its forecast knows nothing of the level.
             return run._lasting(max(warm_up(policy, self.arms) - 1, 1))
@@ -178,7 +180,8 @@ class AnytimeState(Fields, ABC):
             if ready.all():
                 return run._end_pilot(policy)
             if ready.any():
-                return run.with_runs([((ready,), run[ready]._end_pilot(policy))], run.tally)
+                part = run[ready]
+                return run.with_runs([((ready,), part, part._end_pilot(policy))], run.tally)
             return run
         # Drop first, then look for a leader among those left; the plan is made for the pairs still open.
         run = run.eliminate(policy.confidence).find_leader(policy)
@@ -192,13 +195,12 @@ class AnytimeState(Fields, ABC):
         """
         values = fitted(self.estimates(), self.arms, policy.confidence)
         largest = np.maximum(self.largest - 2.0 * np.ptp(values, axis=-1), 0.0)
-        run = replace(self, stage=np.full_like(self.stage, 1), values=values, largest=largest)
+        run = self.changed(stage=np.full_like(self.stage, 1), values=values, largest=largest)
         return run._lasting(warm_up(policy, self.arms))
 
     def _end_pilot(self, policy: "AnytimeElimination") -> Self:
         """Plan the first batch that counts, and begin the evidence."""
-        run = replace(
-            self,
+        run = self.changed(
             stage=np.full_like(self.stage, 2),
             # Whether the asymptotic mode may speak is for rounds that count to say: the pilot's may have been
             # of another kind, as when all was quiet after a burst.
@@ -216,28 +218,27 @@ class AnytimeState(Fields, ABC):
         if not policy.confidence.takes_values:
             epsilon = np.where(others.any(axis=-1), np.inf, 0.0)
         values = fitted(values, self.arms, policy.confidence)
-        run = replace(self, leader=leader, values=values, epsilon=epsilon)
+        run = self.changed(leader=leader, values=values, epsilon=epsilon)
         are_alike = ~others.any(axis=-1)  # survivors are the same arm: the first will do
         arm = np.where(are_alike, np.argmax(self.active, axis=-1), leader)
         return run.declare(arm, are_alike | (epsilon <= policy.epsilon))
 
     def by_rules_of_0_3(self) -> Self:
         """Return a run that plans by the rules of releases up to 0.3, as those that they began do."""
-        return replace(self, weighs_silence=np.ones(self.batch, dtype=np.bool_)).frozen()
+        return self.changed(weighs_silence=np.ones(self.batch, dtype=np.bool_)).frozen()
 
     def settle_at_once(self) -> Self:
         """Declare the first arm before the first round, because all are the same."""
         nothing = np.zeros(self.batch)
         first = np.zeros(self.batch, dtype=np.int64)
-        return replace(self, epsilon=nothing).declare(first, np.ones(self.batch, dtype=np.bool_)).frozen()
+        return self.changed(epsilon=nothing).declare(first, np.ones(self.batch, dtype=np.bool_)).frozen()
 
     def declare(self, arm: Whole, is_settled: Mask) -> Self:
         """Declare an arm (...) where the matter is settled, and play it alone."""
         if not np.any(is_settled):
             return self
         mass = (np.arange(len(self.arms)) == np.asarray(arm)[..., np.newaxis]).astype(np.float64)
-        return replace(
-            self,
+        return self.changed(
             leader=np.where(is_settled, arm, self.leader),
             declared=np.where(is_settled, arm, self.declared),
             probabilities=np.where(np.asarray(is_settled)[..., np.newaxis], mass, self.probabilities),
@@ -254,12 +255,12 @@ class AnytimeState(Fields, ABC):
             some = np.nonzero(~stays) if self.batch else ()
             p[some] = self[some].redesign(policy)
         run = self._lasting(np.where(is_over, self.length, length))
-        return replace(run, probabilities=p, designed=np.where(stays, self.designed, self.rounds))
+        return run.changed(probabilities=p, designed=np.where(stays, self.designed, self.rounds))
 
     def _lasting(self, rounds: ArrayLike) -> Self:
         """Return the runs with other lengths of the batch to come."""
         length = np.broadcast_to(np.asarray(rounds, dtype=np.int64), self.length.shape)
-        return replace(self, length=length)
+        return self.changed(length=length)
 
     # What rounds teach
 
@@ -284,11 +285,11 @@ class AnytimeState(Fields, ABC):
         # before the batch; only then may the batch change the estimates.
         run = self._watch(tally)
         if not confidence.takes_values:
-            run = replace(run, values=np.zeros_like(self.values))
+            run = run.changed(values=np.zeros_like(self.values))
         if self.phase == 2:
             against = rivals_of(self.active, self.leader, self.values) if rivals is None else rivals
             run = run.count(confidence, tally, against)
-        return replace(run._regress(tally), values=self.values)
+        return run._regress(tally).changed(values=self.values)
 
     def _add_late(self, confidence: Confidence, plan: Plan, tally: Tally) -> Self:
         """Return one run with rounds of an earlier plan, or of one restricted to some arms.
@@ -296,8 +297,7 @@ class AnytimeState(Fields, ABC):
         They count as they would have done in time: with the geometry, the values and the rivals that were
         fixed before their draws. What they may be counted for does not depend on how many they are.
         """
-        then = replace(
-            self,
+        then = self.changed(
             plans=np.asarray(plan.number),
             probabilities=plan.probabilities,
             values=plan.values,
@@ -305,13 +305,12 @@ class AnytimeState(Fields, ABC):
         )
         # Rounds of the warm-up and of a declared arm are no evidence, however late they come.
         if plan.rivals is None or np.any(plan.rivals < 0):
-            run = replace(then._regress(tally), noise=self.noise)
+            run = then._regress(tally).changed(noise=self.noise)
             count = 0
         else:
             run = then.absorb(confidence, tally, plan.rivals)
             count = int(tally.rounds)
-        return replace(
-            run,
+        return run.changed(
             plans=self.plans,
             probabilities=self.probabilities,
             values=self.values,
@@ -327,7 +326,7 @@ class AnytimeState(Fields, ABC):
         drawn = self.drawn + tally.counts
         if self.phase == 0:
             most = np.where(self.rounds > tally.rounds, tally.largest.max(axis=-1), 0.0)
-            return replace(self, largest=np.maximum(self.largest, most), drawn=drawn, relative=drawn)
+            return self.changed(largest=np.maximum(self.largest, most), drawn=drawn, relative=drawn)
         alone = Sizes().and_of(tally)
         before = self.sizes
         # What was large were differences between arms, before they were known: nothing that noise did.
@@ -335,8 +334,7 @@ class AnytimeState(Fields, ABC):
         anew &= before.largest <= 2.0 * np.ptp(self.values, axis=-1)
         informed = np.where(anew, 0.0, self.informed)
         sizes = Sizes(*(np.where(anew, 0, one) for one in astuple(before))).and_of(tally)
-        return replace(
-            self,
+        return self.changed(
             drawn=drawn,
             relative=self.relative + relative_squares(tally),
             watched=sizes.rounds,
@@ -364,8 +362,7 @@ class AnytimeState(Fields, ABC):
             noise = np.where(self.watched > 0, noise / np.maximum(earlier + tally.rounds, 1), scatter)
         unit = np.maximum(scatter, self.noise if self.phase == 2 else noise)
         unit = np.where(unit > 0, unit, np.where(self.weighs_silence, 1.0, np.inf))
-        return replace(
-            self,
+        return self.changed(
             gram=self.gram + gram / over_pairs(unit),
             moment=self.moment + moment / unit[..., np.newaxis],
             noise=np.asarray(noise),

@@ -1,6 +1,6 @@
 """The memory of anytime elimination follows from the descriptions of its fields."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_runs_are_taken_out_and_put_back_where_they_were(pairs):
     assert after.plans.tolist() == [[2, 1], [2, 1]]
     assert after.drawn[:, 0].tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     # One run goes to another place, and all else stays.
-    moved = after.with_runs([((0, 1), after[1, 0])], after.tally)
+    moved = after.with_runs([((0, 1), after[0, 1], after[1, 0])], after.tally)
     for name in state.descriptions():
         now, before = getattr(moved, name), getattr(after, name)
         assert np.array_equal(now[0, 1], before[1, 0]), name
@@ -55,10 +55,19 @@ def test_all_runs_together_take_the_place_of_the_state():
     state = started("all", (3,))
     runs = state[ALL]
     assert runs.batch == (3,)
-    moved = state.with_runs([(ALL, replace(runs, rounds=runs.rounds + 4))], state.tally)
+    moved = state.with_runs([(ALL, runs, runs.changed(rounds=runs.rounds + 4))], state.tally)
     assert moved.rounds.tolist() == (state.rounds + 4).tolist()
     assert not moved.alpha.flags.writeable
     assert state.with_runs([], state.tally).rounds.tolist() == state.rounds.tolist()
+
+
+def test_fields_that_no_run_changes_are_not_copied():
+    state = started("all", (3,))
+    run = state[1,]
+    moved = state.with_runs([((1,), run, run.changed(rounds=run.rounds + 4))], state.tally)
+    assert moved.rounds.tolist() == [0, 4, 0]
+    assert state.rounds.tolist() == [0, 0, 0]
+    assert moved.alpha is state.alpha
 
 
 def test_runs_give_the_same_whether_all_end_a_batch_or_some():
