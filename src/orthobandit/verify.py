@@ -817,7 +817,7 @@ class Run:
         self.regress(given, tally)
 
     def watch(self, given: dict[str, Any], tally: Tally) -> None:
-        """Note how large residuals are; of the warm-up only the largest, without the first rounds of all."""
+        """Note how large residuals are; in the warm-up only the largest, leaving out the very first batch."""
         sizes = self.sizes
         largest = float(tally.largest.max())
         if self.stage == 0:

@@ -109,5 +109,5 @@ def test_one_experiment_that_is_damaged_does_not_hide_the_others(tmp_path, caplo
 
 
 def test_a_database_that_is_away_is_said():
-    found = samples(render_metrics(experiment_families(None, 0)).decode())
+    found = samples(render_metrics(experiment_families(None)).decode())
     assert value(found, "orthobandit_database_up") == 0

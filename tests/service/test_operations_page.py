@@ -58,7 +58,7 @@ def test_commands_run(tmp_path):
 
 
 def test_every_metric_and_kind_is_on_the_page():
-    families = [*Metrics().families(), *experiment_families({}, 0)]
+    families = [*Metrics().families(), *experiment_families({})]
     for family in families:
         assert f"`{family.name}" in PAGE, family.name
     for kind in KINDS:

@@ -232,7 +232,7 @@ def _results(
                     stop_when_declared=options.stop_when_declared,
                     progress=progress,
                     resume=options.resume,
-                    batch=_batch(options),
+                    batch=_batch_size(options),
                 )
     except KeyboardInterrupt:
         advice = (
@@ -243,9 +243,10 @@ def _results(
     return results
 
 
-def _batch(options: argparse.Namespace) -> int:
+def _batch_size(options: argparse.Namespace) -> int:
+    """Return how many replications run side by side, so that there are parts to resume from."""
     size: int = options.replications // (RUN_PARTS * max(options.jobs, 1))
-    # 64 as in the library: more side by side bring no speed, and fewer parts to resume from.
+    # 64 as in the library: more side by side bring no speed.
     return min(64, max(1, size))
 
 

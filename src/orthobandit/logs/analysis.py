@@ -61,7 +61,8 @@ from orthobandit.showing.numbers import risk_percent
 
 ROUNDING = 1e-12  # of a sum of squares
 NAMED_PAIRS = 3  # of those whose plain means point the other way
-LIKELY_WAIT = 1.5  # times the events that intervals wait for: below, these are taken to be what is missing
+# Missing intervals are taken to wait for events if there are fewer than this multiple of those needed.
+LIKELY_WAIT_RATIO = 1.5
 Progress = Callable[..., None]
 UNITS = {604_800.0: "week", 86_400.0: "day", 3_600.0: "hour", 60.0: "minute", 1.0: "second"}
 
@@ -246,7 +247,7 @@ def analysis_of(
             *unfinished,
             *_likely_times(question, cells),
             *_notes(question, gathered, asked, measures),
-            *_waiting(question, cells, asked, results, once=once),
+            *_explain_waiting(question, cells, asked, results, once=once),
             *_misleading_means(question, asked, results),
         ),
         is_clock=cells.is_clock,
@@ -675,20 +676,25 @@ def _misled(result: MetricResult, means: Mapping[str, float | None]) -> Iterator
             yield effect
 
 
-def _waiting(
+def _explain_waiting(
     question: Question, cells: Cells, asked: Sequence[Asked], results: Sequence[MetricResult], *, once: bool
 ) -> Iterator[str]:
-    """Explain why metrics without intervals have none: a few large values; and say what helps."""
+    """Explain for each metric without intervals that a few large values are the reason, and what helps.
+
+    Intervals of the asymptotic mode wait until the spread comes from enough values ("events"), so that no
+    single one decides.
+    """
     arms = len(cells.arms)
     for one, result in zip(asked, results, strict=False):  # quantiles, which come last, never wait
         others = [effect for effect in result.effects if effect.verdict != "reference"]
-        is_silent = all(effect.interval == NOTHING for effect in others)
-        if one.denominator is not None or not is_silent or all(effect.estimate is None for effect in others):
+        has_interval = any(effect.interval != NOTHING for effect in others)
+        is_known = any(effect.estimate is not None for effect in others)
+        if one.denominator is not None or has_interval or not is_known:
             continue
         largest, events = _largest_and_events(cells, one.column)
         needed = EVENTS if once else float(events_needed(result.delta / (arms * (arms - 1))))
         # The gate looks at residuals, which are a little smaller than values around one mean.
-        if events >= LIKELY_WAIT * needed:
+        if events >= LIKELY_WAIT_RATIO * needed:
             continue
         name = one.name
         cap = f"a cap fixed beforehand (caps={{{name!r}: LIMIT}}, --cap {name}=LIMIT)"

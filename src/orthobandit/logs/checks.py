@@ -332,10 +332,10 @@ def _too_early_segments(names: Sequence[str], tests: int) -> Diagnostic:
 def missing_values(cells: Cells) -> list[Diagnostic]:
     """Test for each column whether values are missing more often from some arms than from others.
 
-    Given the draws of a stratum (Hoeffding's comparison); where strata have very few rows on average, as when
-    each row has its own probabilities, the silent rows are compared with the probabilities instead. The
-    p-value holds at the ends of all stretches at once. Which of the two tests is used, and how many columns
-    share the level, depends on the log so far.
+    A stratum is one bucket of time under one plan. If strata have enough rows, rows without a value are
+    compared with the rows of each arm in the same stratum. If not, as where each row has its own
+    probabilities, they are compared with the probabilities. The p-value holds at the ends of all stretches at
+    once. Which of the two tests is used, and how many columns share the level, depends on the log so far.
     """
     columns = np.flatnonzero(cells.missing.sum(axis=0) > 0)
     if not len(columns):

@@ -425,8 +425,10 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Mapping):
         return sorted(([str(name), _plain(one)] for name, one in value.items()), key=lambda pair: pair[0])
-    # What is no list either is refused when the request is done.
-    return [_plain(one) for one in value] if isinstance(value, Iterable) else repr(value)
+    if isinstance(value, Iterable):
+        return [_plain(one) for one in value]
+    # No request can use anything else: it is refused when it is carried out, not here.
+    return repr(value)
 
 
 def _kept(value: list[Proposal] | Exposed | None) -> dict[str, Any]:

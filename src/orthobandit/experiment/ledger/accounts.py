@@ -134,7 +134,15 @@ class Accounts:
         self._taking = set()
 
     def _take(self, run: Settled, ready: Settled) -> None:
-        """Pass on settled proposals of one distribution: to forecasts, intervals, then the policy."""
+        """Pass on settled proposals to forecasts, intervals and the policy, in this order.
+
+        Parameters
+        ----------
+        run : Settled
+            Successive proposals that share the distribution, the holdout flag and the known levels.
+        ready : Settled
+            All proposals that are being taken in, of which `run` is a part.
+        """
         number = int(run.distributions[0])
         plan = self.feed.plans[int(run.distributions[0])]
         if not run.held[0]:

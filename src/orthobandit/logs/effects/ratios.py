@@ -213,7 +213,11 @@ def difference_of_ratios(region: Region | None) -> Interval:
 
 
 def _end(beyond: Callable[[float], float], inside: float, outside: float) -> float:
-    """Return where a region ends, between a point inside and one that is not."""
+    """Return where a region ends, going from a point inside to one that is expected outside.
+
+    `beyond` is negative inside the region, 0 where it ends and positive outside. If it is not positive at
+    `outside`, the region goes that far, and `outside` is returned.
+    """
     if beyond(outside) <= 0.0:
         return outside
     tolerance = SIDES_OF_ONE * abs(outside - inside) + 1e-300

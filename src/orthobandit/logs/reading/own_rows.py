@@ -365,7 +365,7 @@ def _pack(
 
 @compiled
 def _has_alike(rows: Array, columns: int) -> bool:
-    """Tell whether two rows are alike in their first columns."""
+    """Tell whether any two rows are equal in their first columns, by a hash table of row numbers."""
     size = 2
     while size < 2 * len(rows):
         size *= 2

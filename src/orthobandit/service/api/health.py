@@ -95,7 +95,7 @@ async def metrics(request: Request) -> Response:
     is_for = allows(token_of(request))
     if found is not None and is_for is not None:
         found = {key: report for key, report in found.items() if is_for(key)}
-    families = experiment_families(found, len(found or ()))
+    families = experiment_families(found)
     return Response(render_metrics(state.metrics.families(), families), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -28,7 +28,7 @@ from orthobandit.service.dashboard.access import (
 )
 from orthobandit.service.dashboard.live import Live, Sight
 from orthobandit.service.http.problem_kinds import KINDS, kind_of
-from orthobandit.service.http.problems import BY_STATUS, LOG, SILENT, Problem
+from orthobandit.service.http.problems import BY_STATUS, GENERIC_DETAILS, LOG, Problem
 from orthobandit.showing.html import make_environment
 from orthobandit.showing.numbers import about
 
@@ -130,9 +130,9 @@ def describe_error(error: Exception) -> tuple[str, str]:
         return error.kind, error.detail
     if isinstance(error, OrthobanditError):
         kind = kind_of(error)
-        if kind in SILENT:  # its words may name files and hosts
+        if kind in GENERIC_DETAILS:  # its words may name files and hosts
             LOG.error("%s: %s", type(error).__name__, error, exc_info=error)
-        return kind, SILENT.get(kind, str(error))
+        return kind, GENERIC_DETAILS.get(kind, str(error))
     if isinstance(error, HTTPException):
         return BY_STATUS.get(error.status_code, "malformed"), str(error.detail)
     return "invalid", "the address or the form has a value that cannot be used"

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.extras import optional_package
 from orthobandit.experiment.report.report import Report
-from orthobandit.service.http.problems import REQUEST_ID, SILENT, problem
+from orthobandit.service.http.problems import GENERIC_DETAILS, REQUEST_ID, problem
 from orthobandit.service.http.request_checks import HEADERS
 
 LOG = logging.getLogger("orthobandit.service")
@@ -216,22 +216,20 @@ def render_metrics(*parts: Iterable[Metric]) -> bytes:
     return generate_latest(registry)
 
 
-def experiment_families(reports: dict[str, Report] | None, experiments: int) -> Iterator[Metric]:
+def experiment_families(reports: dict[str, Report] | None) -> Iterator[Metric]:
     """Yield the metric families of experiments.
 
     Parameters
     ----------
     reports : dict, optional
         By key; None if the database cannot be read.
-    experiments : int
-        How many there are, those without a report among them.
     """
     yield GaugeMetricFamily(
         "orthobandit_database_up", "Whether the database answers", value=float(reports is not None)
     )
     if reports is None:
         return
-    yield GaugeMetricFamily("orthobandit_experiments", "Experiments in the database", value=experiments)
+    yield GaugeMetricFamily("orthobandit_experiments", "Experiments in the database", value=len(reports))
     label = ("experiment",)
     counters = {
         "proposals": CounterMetricFamily("orthobandit_proposals", "Arms drawn", labels=label),
@@ -315,7 +313,7 @@ class Observed:
             LOG.error("%s %s failed", scope["method"], route_template(scope), exc_info=error)
             if status:
                 raise  # half an answer was sent: the connection must break
-            answer = problem("internal", SILENT["internal"])
+            answer = problem("internal", GENERIC_DETAILS["internal"])
             answer.raw_headers.extend(HEADERS)
             await answer(scope, receive, noted)
         finally:

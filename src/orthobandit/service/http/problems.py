@@ -20,7 +20,7 @@ REQUEST_ID: ContextVar[str] = ContextVar("request", default="")  # of the reques
 # Seconds after which to try again: the database may be available then, or fewer requests be in progress.
 RETRY_AFTER = {"unavailable": 2, "busy": 1}
 # Sent instead of the error's own words, which may name files, hosts and packages of the server.
-SILENT = {
+GENERIC_DETAILS = {
     "internal": "The server's log has the details; nothing is known to have been changed.",
     # A database that goes away during a commit may have done it.
     "unavailable": "Try again, with the same Idempotency-Key if you gave one. The server's log says what is"
@@ -28,9 +28,9 @@ SILENT = {
 }
 MAX_PATH_CHARACTERS = 100  # of an unknown address that an answer repeats
 MAX_ERRORS = 20  # that an answer names
-# Fields that may have one of several forms, and how those are called in the place of an error.
-SEVERAL_FORMS = ("arms", "reward", "rewards", "window", "lasts")
-FORM = re.compile(r"(list|dict)\[.*\]|float|constrained-str|str")
+# Fields that may have one of several types (Pydantic's unions), and how the place of an error names the type.
+UNION_FIELDS = ("arms", "reward", "rewards", "window", "lasts")
+UNION_MEMBER = re.compile(r"(list|dict)\[.*\]|float|constrained-str|str")
 # What a value must be, by the type of Pydantic's error; names in braces are of the error's context.
 COMPLAINTS = {
     "missing": "is missing",
@@ -97,7 +97,7 @@ def problem(kind: str, detail: str, errors: Sequence[dict[str, str]] = ()) -> JS
     }
     if errors:
         document["errors"] = list(errors)
-    if kind in SILENT and REQUEST_ID.get():
+    if kind in GENERIC_DETAILS and REQUEST_ID.get():
         document["instance"] = f"urn:orthobandit:request:{REQUEST_ID.get()}"  # the log has it by this
     headers = {}
     if kind in RETRY_AFTER:
@@ -110,9 +110,9 @@ def problem(kind: str, detail: str, errors: Sequence[dict[str, str]] = ()) -> JS
 def problem_of(error: OrthobanditError) -> JSONResponse:
     """Return the answer to a request that raised an error of this package."""
     kind = kind_of(error)
-    if kind in SILENT:
+    if kind in GENERIC_DETAILS:
         LOG.error("%s: %s", type(error).__name__, error, exc_info=error)
-        return problem(kind, SILENT[kind])
+        return problem(kind, GENERIC_DETAILS[kind])
     field = re.match(r"(\w+)=", str(error)) if isinstance(error, InputError) else None
     errors = [{"pointer": f"#/{field[1]}", "detail": str(error)}] if field else []
     return problem(kind, str(error), errors)
@@ -142,7 +142,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     found = error.errors()
     if any(one["type"] == "json_invalid" for one in found):
         return problem("malformed", f"the body is not JSON: {found[0].get('ctx', {}).get('error', '')}")
-    found = _closest_forms(found)
+    found = _errors_of_likeliest_member(found)
     said: dict[str, list[str]] = {}
     given: dict[str, str] = {}
     for one in found[:MAX_ERRORS]:
@@ -191,27 +191,28 @@ def _given(error: Mapping[str, Any]) -> str:
     return f", not {repeated}" if len(repeated) <= MAX_REPEATED_CHARACTERS else ""
 
 
-def _closest_forms(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Keep the errors of the form that a value probably has: arms given as labels, or with features.
+def _errors_of_likeliest_member(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Keep the errors of the type that a value was probably meant to have: arms as labels, or with features.
 
-    That is the form with the fewest errors and, among these, the one whose errors lie deepest.
+    Pydantic reports the errors of every type that a field may have. The likeliest type is the one with the
+    fewest errors and, among these, the one whose errors lie deepest.
     """
-    forms: dict[tuple[str | int, ...], dict[str | int, list[Mapping[str, Any]]]] = {}
+    errors_by_field: dict[tuple[str | int, ...], dict[str | int, list[Mapping[str, Any]]]] = {}
     for one in found:
         place = one["loc"]
         for at in range(1, len(place)):
-            if _is_form(place[at - 1], place[at]):
-                forms.setdefault(place[:at], {}).setdefault(place[at], []).append(one)
+            if _is_union_member(place[at - 1], place[at]):
+                errors_by_field.setdefault(place[:at], {}).setdefault(place[at], []).append(one)
                 break
     left_out: set[int] = set()
-    for errors_by_form in forms.values():
+    for errors_by_type in errors_by_field.values():
         ranks = {
-            form: (len(errors), -max(len(one["loc"]) for one in errors))
-            for form, errors in errors_by_form.items()
+            member: (len(errors), -max(len(one["loc"]) for one in errors))
+            for member, errors in errors_by_type.items()
         }
         closest = min(ranks.values())
-        for form, errors in errors_by_form.items():
-            if ranks[form] != closest:
+        for member, errors in errors_by_type.items():
+            if ranks[member] != closest:
                 left_out.update(id(one) for one in errors)
     return [one for one in found if id(one) not in left_out]
 
@@ -219,15 +220,15 @@ def _closest_forms(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 def _pointer(place: Sequence[str | int]) -> str:
     """Return where a value is: a JSON pointer into the body, or the name of a parameter."""
     where, *rest = [
-        part for before, part in zip(("", *place), place, strict=False) if not _is_form(before, part)
+        part for before, part in zip(("", *place), place, strict=False) if not _is_union_member(before, part)
     ]
     path = "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in rest)
     return (f"#/{path}" if path else "#") if where == "body" else f"{where} {path}"
 
 
-def _is_form(before: str | int, part: str | int) -> bool:
-    """Tell whether a part of a location names one of the forms that a field may have, and not a field."""
-    return before in SEVERAL_FORMS and isinstance(part, str) and FORM.fullmatch(part) is not None
+def _is_union_member(before: str | int, part: str | int) -> bool:
+    """Tell whether a part of a location names one of the types that a field may have, and not a field."""
+    return before in UNION_FIELDS and isinstance(part, str) and UNION_MEMBER.fullmatch(part) is not None
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
@@ -248,4 +249,4 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
     LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem("internal", SILENT["internal"])
+    return problem("internal", GENERIC_DETAILS["internal"])
