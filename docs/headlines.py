@@ -421,16 +421,18 @@ def summary(store: Mapping[str, Number]) -> str:
 
 def full_table(store: Mapping[str, Number]) -> str:
     """Return the table of docs/measured.md with the sentences below it."""
-    more = f"The report of that command also has {EXACT}, and {', '.join(RAGES)} under the shift."
+    more = f"It also has {EXACT}, and {', '.join(RAGES)} under the shift."
     return "\n".join((table(store), "", f"{_closing(store)} {more}"))
 
 
 def _closing(store: Mapping[str, Number]) -> str:
     report = store[REPORT]
     return (
-        f"*Here* is {OURS} in its asymptotic mode, untuned. `{report.command}` ({since(store, [REPORT])}):"
-        f" {report.text}. {_less(store)} Arithmetic means are what others publish; a few hard instances carry"
-        " them, so geometric means stand beside them."
+        f"*Here* is {OURS} in its asymptotic mode, untuned. {_less(store)} Regret is the reward lost by not"
+        " always playing the best arm. Arithmetic means are what others publish; a few hard instances carry"
+        f" them, so geometric means stand beside them. The whole report, `{report.command}`"
+        f" ({since(store, [REPORT])}), tests claims of papers and of ours, and asks questions to which nobody"
+        f" has claimed an answer. It found: {report.text}."
     )
 
 
