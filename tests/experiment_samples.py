@@ -75,3 +75,8 @@ def python(script, *arguments, **options):
     path = f"import sys; sys.path.insert(0, {HERE!r})\n"
     command = [sys.executable, "-c", path + script, *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)  # noqa: S603
+
+
+def exposure_counts(exposed):
+    """Return how many exposures were taken, known before, told, and refused."""
+    return exposed.taken, exposed.known, exposed.told, len(exposed.refused)

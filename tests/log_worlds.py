@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import norm
 
-from orthobandit import ArmSet, Asymptotic, Bounded
+from orthobandit import ArmSet, Asymptotic, Bounded, Experiment
 from orthobandit.estimate.follow.cells import Cells
 
 
@@ -152,3 +152,32 @@ WORLDS = {
         ten_equal,
     )
 }
+
+
+def paid_late(rng, proposals, *, silence="zero", key="0" * 32):
+    """Return an experiment whose arms pay alike, 'a' at once and 'b' after 9.5 of 10 hours of waiting.
+
+    The rewards of the last proposals are still awaited.
+    """
+    now = [1_760_000_000.0]
+    pages = Experiment.memory(
+        ArmSet.one_hot(2, labels=["a", "b"]),
+        rewards=(0, 2),
+        add=True,
+        window="10h",
+        silence=silence,
+        key=key,
+        clock=lambda: now[0],
+    )
+    awaited = []
+    for _ in range(proposals):
+        now[0] += 48.0
+        while awaited and awaited[0][0] <= now[0]:
+            pages.tell(awaited.pop(0)[1], 1.0)
+        one = pages.ask()
+        if rng.random() < 0.5:
+            if one.label == "a":
+                pages.tell(one.id, 1.0)
+            else:
+                awaited.append((now[0] + 9.5 * 3600.0, one.id))
+    return pages

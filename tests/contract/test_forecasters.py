@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from forecaster_samples import OnlineMean
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import (
     ARMA,
@@ -18,20 +19,6 @@ from orthobandit.estimate import (
 )
 from orthobandit.testing import FORECASTER_CHECKS, ForecastSetting, check_forecaster
 
-
-class Mean:
-    """An online model: the mean of what it saw."""
-
-    def __init__(self):
-        self.total, self.count = 0.0, 0
-
-    def predict_one(self, _):
-        return self.total / self.count if self.count else None
-
-    def learn_one(self, _, y):
-        self.total, self.count = self.total + y, self.count + 1
-
-
 BASELINES = {
     "none": NoBaseline(),
     "mean": RunningMean(),
@@ -40,7 +27,7 @@ BASELINES = {
     "autoregressive": AutoRegression(4),
     "seasonal": SeasonalRegression((21.0, 50.0), lags=2),
     "covariates": CovariateRegression(("heat", "hour")),
-    "online": OnlineRegression(Mean, lags=2),
+    "online": OnlineRegression(OnlineMean, lags=2),
     "kernel": KernelRegression(("heat", "hour"), waves=8),
 }
 

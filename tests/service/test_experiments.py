@@ -11,12 +11,6 @@ from orthobandit.verify import verify
 from service_samples import TWO, is_problem, served
 
 
-@pytest.fixture(scope="module")
-def http(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("service") / "all.db") as client:
-        yield client
-
-
 def begun(http, key, **settings):
     answer = http.post("/v1/experiments", json={**TWO, "key": key, **settings})
     assert answer.status_code == 201, answer.text

@@ -12,12 +12,6 @@ def sent(http, path, body, key="k"):
     return http.post(path, json=body, headers={"Idempotency-Key": key})
 
 
-@pytest.fixture(scope="module")
-def http(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("service") / "all.db") as client:
-        yield client
-
-
 def begun(http, key):
     assert http.post("/v1/experiments", json={**SUMS, "key": key}).status_code == 201
     return f"/v1/experiments/{key}"

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from processes import needs_program
 from real_postgres import real_server, url_of
 from service_samples import TWO, ended, ready, started, token_of
 
@@ -26,10 +26,6 @@ def block(language, start):
     """Return the block of a language that starts so."""
     found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     return next(text for text in found if text.startswith(start))
-
-
-def needed(program):
-    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
 
 
 def done(*command):
@@ -105,8 +101,8 @@ def logged_in(http, token):
 
 
 @pytest.mark.slow
-@needed("nginx")
-@needed("openssl")
+@needs_program("nginx")
+@needs_program("openssl")
 def test_nginx_in_front_of_two_servers_on_one_postgres(tmp_path):
     with real_server() as database:
         where = url_of(database)
@@ -150,7 +146,7 @@ def _through(http, token):
         assert next(line for line in lines if line.startswith("event:")) == "event: changed"
 
 
-@needed("promtool")
+@needs_program("promtool")
 def test_prometheus_takes_the_settings(tmp_path):
     (tmp_path / "token").write_text("ob_")
     scrape, rules = tmp_path / "prometheus.yml", tmp_path / "rules.yml"

@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-import shutil
 import ssl
 import subprocess
 import sys
@@ -19,15 +18,12 @@ from orthobandit.errors import ParameterError
 from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, ConnectionLimits
 from orthobandit.service.serving import serve
 from orthobandit.service.settings import BY_NAME, SETTINGS, parse, read_file, read_settings, table
+from processes import needs_program
 from service_samples import ended, ready, started
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-
-
-def needed(program):
-    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
 
 
 def test_a_flag_goes_before_the_environment_before_the_file(tmp_path):
@@ -164,7 +160,7 @@ def make_certificate(folder):
     return certificate, key
 
 
-@needed("openssl")
+@needs_program("openssl")
 def test_files_for_tls_must_belong_together(tmp_path, capsys):
     certificate, key = make_certificate(tmp_path)
     where = ["--db", str(tmp_path / "all.db")]
@@ -175,7 +171,7 @@ def test_files_for_tls_must_belong_together(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@needed("openssl")
+@needs_program("openssl")
 def test_the_server_speaks_tls(tmp_path):
     certificate, key = make_certificate(tmp_path)
     files = ("--tls-certificate", str(certificate), "--tls-key", str(key))
@@ -252,7 +248,7 @@ def test_the_first_token_can_be_made_without_a_server(tmp_path, capsys):
     assert main(["db", "check", "--db", str(where), "--lasts", "1d"]) == 2
 
 
-@needed("systemd-analyze")
+@needs_program("systemd-analyze")
 @pytest.mark.parametrize("name", ["orthobandit.service", "orthobandit@.service"])
 def test_systemd_takes_the_units(tmp_path, name):
     text = (DEPLOY / name).read_text(encoding="utf-8")
@@ -273,7 +269,7 @@ def test_systemd_takes_the_units(tmp_path, name):
     assert done.returncode == 0, done.stderr
 
 
-@needed("docker")
+@needs_program("docker")
 def test_compose_takes_the_file(monkeypatch):
     monkeypatch.setenv("POSTGRES_PASSWORD", "x")
     path = str(DEPLOY / "compose.yaml")

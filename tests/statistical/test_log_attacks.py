@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from log_worlds import cells_from, plain
-from orthobandit import ArmSet, Asymptotic, Bounded, Experiment, analyse
+from log_worlds import cells_from, paid_late, plain
+from orthobandit import Asymptotic, Bounded, analyse
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Measure
 from orthobandit.estimate.follow.metric import follow_metric
@@ -191,40 +191,14 @@ def test_the_units_of_rewards_do_not_matter_after_a_pilot_of_zeros(scale):
     assert ends[1] == pytest.approx(ends[0], rel=1e-6)
 
 
-def paid_late(seed, proposals=900):
-    """Return an experiment whose arms pay alike, 'a' at once and 'b' after 9.5 of 10 hours of waiting."""
-    rng = np.random.default_rng([33, seed])
-    now = [1_760_000_000.0]
-    pages = Experiment.memory(
-        ArmSet.one_hot(2, labels=["a", "b"]),
-        rewards=(0, 2),
-        add=True,
-        window="10h",
-        silence="zero",
-        key=f"{seed:032x}",
-        clock=lambda: now[0],
-    )
-    awaited = []
-    for _ in range(proposals):
-        now[0] += 48.0
-        while awaited and awaited[0][0] <= now[0]:
-            pages.tell(awaited.pop(0)[1], 1.0)
-        one = pages.ask()
-        if rng.random() < 0.5:
-            if one.label == "a":
-                pages.tell(one.id, 1.0)
-            else:
-                awaited.append((now[0] + 9.5 * 3600.0, one.id))
-    return pages
-
-
 @pytest.mark.slow
 def test_arms_that_pay_alike_but_late_are_not_called_different():
     # With awaited draws counted as silent, all 30 were.
     runs = 30
     different = 0
     for seed in range(runs):
-        (effect,) = analyse(paid_late(seed)).metrics[0].effects[1:]
+        pages = paid_late(np.random.default_rng([33, seed]), 900, key=f"{seed:032x}")
+        (effect,) = analyse(pages).metrics[0].effects[1:]
         different += effect.verdict != "undecided"
     assert different <= binom.isf(FALSE_ALARM, runs, 0.05)
 

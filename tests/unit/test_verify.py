@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.experiment.fed import MODES, PLANE, fed
+from tests.unit.experiment.fed import MODES, PLANE, entries_of, fed
 
 import orthobandit.verify as alone
 from certified_logs import certified
@@ -40,10 +40,6 @@ def problems_of(document):
     found = alone.verify(reseal(document))
     assert not any("the digest does not" in one or "the head is" in one for one in found.problems)
     return found.problems
-
-
-def entries_of(document, kind):
-    return [entry for entry in document["entries"] if entry["entry"] == kind]
 
 
 def tallies_of(document):

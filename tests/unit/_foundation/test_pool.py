@@ -10,6 +10,7 @@ import pytest
 
 from orthobandit._foundation.pool import in_processes
 from orthobandit.errors import StudyError
+from processes import has_members
 
 SCRIPT = """
 import ctypes, sys, time
@@ -25,14 +26,6 @@ def work(number):
 if __name__ == "__main__":
     list(in_processes(work, [1, 2], 2, remedy=""))
 """
-
-
-def has_members(group):
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.mark.slow

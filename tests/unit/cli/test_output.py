@@ -16,6 +16,7 @@ from orthobandit.cli import main
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.sections import Measured, Verdict
 from orthobandit.study.spec import Part, Sweep
+from processes import has_members
 
 COMMAND = [sys.executable, "-c", "import sys; from orthobandit.cli import main; sys.exit(main())"]
 FAST = ["simulate", "--dimension", "2", "--arms", "4", "--horizon", "200", "--replications", "4"]
@@ -205,14 +206,6 @@ def test_verdicts_are_printed_if_the_folder_goes_while_cells_run(tmp_path, capsy
     shown = capsys.readouterr()
     assert "REFUTED" in shown.out
     assert "curves.parquet cannot be written: Not a directory" in shown.err
-
-
-def has_members(group):
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.mark.slow

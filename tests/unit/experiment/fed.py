@@ -165,3 +165,8 @@ def held_back():
     while next(reports).held is None:
         pass
     return experiment
+
+
+def entries_of(document, kind):
+    """Return the entries of a kind from a certificate."""
+    return [entry for entry in document["entries"] if entry["entry"] == kind]

@@ -5,6 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+from tests.unit.experiment.fed import entries_of
 
 import orthobandit.verify as alone
 from mutants import reseal
@@ -135,10 +136,6 @@ def test_experiments_without_a_commitment_say_so():
 
 
 # Lies, whose hashes fit
-
-
-def entries_of(document, kind):
-    return [entry for entry in document["entries"] if entry["entry"] == kind]
 
 
 def exchange_rewards(document):

@@ -34,10 +34,6 @@ def effect(arm, over, gap, half, verdict=None):
     )
 
 
-def unknown(arm, over):
-    return Effect(arm, over, None, NOTHING, NOTHING, NOTHING, "undecided", None)
-
-
 def history(gaps, moments):
     generator = np.random.default_rng(3)
     out = []

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow
 import pytest
 
+from log_worlds import paid_late
 from orthobandit import ArmSet, Experiment, Guardrail, analyse
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs import Ratio
@@ -291,29 +292,7 @@ def test_a_live_experiment_is_a_source():
 
 
 def delayed(silence="zero", proposals=1500):
-    """Return an experiment whose arms pay alike, 'a' at once and 'b' late; half of it is still awaited."""
-    rng, now = np.random.default_rng(4), [1_760_000_000.0]
-    pages = Experiment.memory(
-        ArmSet.one_hot(2, labels=["a", "b"]),
-        rewards=(0, 2),
-        add=True,
-        window="10h",
-        silence=silence,
-        key="0" * 32,
-        clock=lambda: now[0],
-    )
-    late = []
-    for _ in range(proposals):
-        now[0] += 48.0
-        while late and late[0][0] <= now[0]:
-            pages.tell(late.pop(0)[1], 1.0)
-        one = pages.ask()
-        if rng.random() < 0.5:
-            if one.label == "a":
-                pages.tell(one.id, 1.0)
-            else:
-                late.append((now[0] + 9.5 * 3600.0, one.id))
-    return pages
+    return paid_late(np.random.default_rng(4), proposals, silence=silence)
 
 
 def test_draws_whose_rewards_are_awaited_are_not_analysed():

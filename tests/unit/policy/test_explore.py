@@ -4,17 +4,13 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
+from tests.unit.policy.tallies import noiseless_tally
 
-from orthobandit import ArmSet, OrthogonalRegression, Tally
+from orthobandit import ArmSet, OrthogonalRegression
 from orthobandit.design import anchor_design, contrast_design
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.policy import FOREVER, PureExploration
 from orthobandit.theory import explicit_error_bound, pac_rounds
-
-
-def tally(counts, means):
-    counts, means = np.asarray(counts), np.asarray(means, dtype=float)
-    return Tally(counts, counts * means, counts * means**2)
 
 
 def test_explores_as_long_as_asked_or_as_the_pac_bound_says():
@@ -41,7 +37,7 @@ def test_reports_the_best_looking_arm_and_plays_it():
     before = policy.decide(state)
     assert (before.leader, before.declared, before.epsilon) == (0, -1, np.inf)
     plan = policy.plan(state)
-    part, rest = tally([2, 1, 1], [0.0, 2.0, 1.0]), tally([2, 2, 2], [0.0, 3.0, 1.0])
+    part, rest = noiseless_tally([2, 1, 1], [0.0, 2.0, 1.0]), noiseless_tally([2, 2, 2], [0.0, 3.0, 1.0])
     state = policy.observe(state, plan, part)
     assert policy.plan(state).rounds == 6
     assert policy.decide(state).declared == -1
@@ -53,7 +49,7 @@ def test_reports_the_best_looking_arm_and_plays_it():
     assert after.mode == "none (bounds of θ and the shift are not declared)"
     assert policy.plan(state).probabilities.tolist() == [0.0, 1.0, 0.0]
     assert policy.plan(state).rounds == FOREVER
-    later = policy.observe(state, policy.plan(state), tally([0, 50, 0], [0.0, -9.0, 0.0]))
+    later = policy.observe(state, policy.plan(state), noiseless_tally([0, 50, 0], [0.0, -9.0, 0.0]))
     assert policy.dump(later) == policy.dump(state)
 
 
@@ -62,7 +58,7 @@ def claim(policy, arms):
     state = policy.start(arms)
     rounds = int(policy.plan(state).rounds)
     return policy.decide(
-        policy.observe(state, policy.plan(state), tally([rounds - 2, 1, 1], [0.0, 0.0, 1.0]))
+        policy.observe(state, policy.plan(state), noiseless_tally([rounds - 2, 1, 1], [0.0, 0.0, 1.0]))
     )
 
 
@@ -101,13 +97,13 @@ def test_replications_may_be_at_different_rounds():
     policy = PureExploration(rounds=6)
     state = policy.start(arms, (3,))
     counts, means = [[0, 0, 0], [1, 1, 1], [2, 2, 2]], np.tile([0.0, 0.0, 5.0], (3, 1))
-    state = policy.observe(state, policy.plan(state), tally(counts, means))
+    state = policy.observe(state, policy.plan(state), noiseless_tally(counts, means))
     decision = policy.decide(state)
     assert decision.leader.tolist() == [0, 2, 2]
     assert decision.declared.tolist() == [-1, -1, 2]
     assert policy.plan(state).rounds.tolist() == [6, 3, FOREVER]
     counts = [[3, 2, 1], [1, 1, 1], [0, 0, 9]]
-    state = policy.observe(state, policy.plan(state), tally(counts, means))
+    state = policy.observe(state, policy.plan(state), noiseless_tally(counts, means))
     assert policy.decide(state).declared.tolist() == [2, 2, 2]
     assert state.tally.rounds.tolist() == [6, 6, 6]
 
@@ -126,7 +122,7 @@ def test_more_rounds_than_planned_are_refused():
     policy = PureExploration(rounds=5)
     state = policy.start(ArmSet.one_hot(2))
     with pytest.raises(TallyError, match="6 rounds but its plan is in force for 5"):
-        policy.observe(state, policy.plan(state), tally([3, 3], [0.0, 0.0]))
+        policy.observe(state, policy.plan(state), noiseless_tally([3, 3], [0.0, 0.0]))
 
 
 @pytest.mark.parametrize(

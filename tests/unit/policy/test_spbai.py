@@ -4,8 +4,9 @@ from math import ceil, log, sqrt
 
 import numpy as np
 import pytest
+from tests.unit.policy.tallies import noiseless_tally
 
-from orthobandit import ArmSet, OrthogonalRegression, Tally
+from orthobandit import ArmSet, OrthogonalRegression
 from orthobandit.design import anchor_design, contrast_design
 from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, SBE, SPBAI
@@ -14,17 +15,12 @@ from orthobandit.policy.spbai import spbai_rounds, successor_phase_rounds
 ARMS = ArmSet(np.random.default_rng(12).standard_normal((6, 3)))
 
 
-def tally(counts, means):
-    counts, means = np.asarray(counts), np.asarray(means, dtype=float)
-    return Tally(counts, counts * means, counts * means**2)
-
-
 def complete(policy, state, means):
     """Finish the phase with counts proportional to the design and rewards without noise."""
     plan = policy.plan(state)
     counts = np.floor(plan.probabilities * int(plan.rounds)).astype(int)
     counts[np.argmax(counts)] += int(plan.rounds) - counts.sum()
-    return policy.observe(state, plan, tally(counts, means))
+    return policy.observe(state, plan, noiseless_tally(counts, means))
 
 
 def largest_variance(p, left):
@@ -117,7 +113,7 @@ def test_estimates_use_the_ridge_of_the_paper():
     plan = policy.plan(state)
     rng = np.random.default_rng(1)
     counts = rng.multinomial(int(plan.rounds), plan.probabilities / plan.probabilities.sum())
-    seen = tally(counts, rng.standard_normal(6))
+    seen = noiseless_tally(counts, rng.standard_normal(6))
     after = policy.observe(state, plan, seen)
     ridge = max(1.0, log(int(plan.rounds) / 0.3))
     gaps = OrthogonalRegression(ridge=ridge).fit(ARMS, [(plan, seen)]).gaps
@@ -132,7 +128,7 @@ def test_a_sole_survivor_is_declared():
     assert (decision.declared, decision.leader, decision.certainty) == (1, 1, 0.0)
     assert policy.plan(state).rounds == FOREVER
     assert policy.plan(state).probabilities.tolist() == [0.0, 1.0]
-    later = policy.observe(state, policy.plan(state), tally([0, 9], [0.0, -5.0]))
+    later = policy.observe(state, policy.plan(state), noiseless_tally([0, 9], [0.0, -5.0]))
     assert policy.dump(later) == policy.dump(state)
 
 

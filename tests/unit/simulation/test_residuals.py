@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from forecaster_samples import OnlineMean
 from orthobandit import ArmSet, Environment, simulate
 from orthobandit.errors import RewardError
 from orthobandit.estimate import (
@@ -118,19 +119,6 @@ def test_forecasts_come_before_draws_and_residuals_after(shift):
         assert tally.squares[r].sum() == pytest.approx((expected**2).sum(), abs=1e-9)
 
 
-class Model:
-    """Predicts the mean of what it saw."""
-
-    def __init__(self):
-        self.total, self.count = 0.0, 0
-
-    def predict_one(self, _):
-        return self.total / self.count if self.count else None
-
-    def learn_one(self, _, y):
-        self.total, self.count = self.total + y, self.count + 1
-
-
 def test_simulate_gives_the_same_with_an_online_model_as_with_its_compiled_twin():
     results = [
         simulate(
@@ -140,7 +128,7 @@ def test_simulate_gives_the_same_with_an_online_model_as_with_its_compiled_twin(
             replications=3,
             seed=5,
         )
-        for baseline in (RunningMean(), OnlineRegression(Model))
+        for baseline in (RunningMean(), OnlineRegression(OnlineMean))
     ]
     assert results[0].regret == pytest.approx(results[1].regret, rel=1e-9)
     assert np.array_equal(results[0].decision.leader, results[1].decision.leader)

@@ -13,6 +13,7 @@ from tests.unit.simulation.toys import DropWorst
 
 from orthobandit.errors import DamagedFileWarning
 from orthobandit.simulation import PushLeader, Sine, one_hot, simulate
+from processes import has_members
 
 ENVIRONMENT = one_hot([0.0, 0.3, 0.1], shift=Sine())
 SETTINGS = {"horizon": 600, "seed": 4}
@@ -156,19 +157,12 @@ if __name__ == "__main__":
 """
 
 
-def _has_members(group):
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def _started(tmp_path):
     """Start a run with two workers in a session of its own, and wait for its first part."""
     script = tmp_path / "run.py"
     script.write_text(SCRIPT.format(str(tmp_path / "parts")))
-    path = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
+    tests = Path(__file__).parents[2]
+    path = os.pathsep.join([str(tests.parent), str(tests), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, str(script)],
         env=os.environ | {"PYTHONPATH": path},
@@ -183,9 +177,9 @@ def _started(tmp_path):
 
 def _wait_for_the_end_of(group):
     deadline = time.monotonic() + 60
-    while _has_members(group) and time.monotonic() < deadline:
+    while has_members(group) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return not _has_members(group)
+    return not has_members(group)
 
 
 @pytest.mark.slow

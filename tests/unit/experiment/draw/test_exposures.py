@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from experiment_samples import exposure_counts
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Metric
 from orthobandit.errors import ClosedError, ConflictError, ParameterError, RewardError
 from orthobandit.estimate import CovariateRegression
@@ -28,10 +29,6 @@ def posted(experiment, draws, rewards=None, **more):
     return experiment.expose(draws[0].plan, units, arms, rewards, **more)
 
 
-def counts(exposed):
-    return exposed.taken, exposed.known, exposed.told, len(exposed.refused)
-
-
 @pytest.mark.parametrize("holdout", [0.0, 0.3])
 def test_the_edge_draws_what_asking_draws(holdout):
     experiment = make(holdout=holdout)
@@ -41,7 +38,7 @@ def test_the_edge_draws_what_asking_draws(holdout):
     assert [one.label for one in draws] == [one.label for one in asked]
     assert plan.plan == asked[0].plan
     assert any(one.held for one in asked) == (holdout > 0)
-    assert counts(posted(experiment, draws)) == (0, 200, 0, 0)
+    assert exposure_counts(posted(experiment, draws)) == (0, 200, 0, 0)
 
 
 def test_a_plan_survives_json():
@@ -52,9 +49,9 @@ def test_a_plan_survives_json():
 def test_exposures_and_their_rewards_are_taken_once():
     experiment = make()
     _, draws = drawn(experiment, 50)
-    assert counts(posted(experiment, draws, [1.0] * 20 + [None] * 30)) == (50, 0, 20, 0)
-    assert counts(posted(experiment, draws, [1.0] * 20 + [None] * 30)) == (0, 50, 20, 0)
-    assert counts(posted(experiment, draws[20:], [0.0] * 30)) == (0, 30, 30, 0)
+    assert exposure_counts(posted(experiment, draws, [1.0] * 20 + [None] * 30)) == (50, 0, 20, 0)
+    assert exposure_counts(posted(experiment, draws, [1.0] * 20 + [None] * 30)) == (0, 50, 20, 0)
+    assert exposure_counts(posted(experiment, draws[20:], [0.0] * 30)) == (0, 30, 30, 0)
     report = experiment.report()
     assert (report.proposals, report.settled, report.awaited) == (50, 50, 0)
     assert experiment.audit().passed
@@ -64,7 +61,7 @@ def test_exposures_and_their_rewards_are_taken_once():
 def test_a_unit_that_comes_twice_in_a_batch_is_one_exposure():
     experiment = make(window="1h", add=True, rewards=(0, 5))
     _, draws = drawn(experiment, 3)
-    assert counts(posted(experiment, [*draws, draws[1]], [1.0, 1.0, None, 2.0])) == (3, 1, 3, 0)
+    assert exposure_counts(posted(experiment, [*draws, draws[1]], [1.0, 1.0, None, 2.0])) == (3, 1, 3, 0)
     assert experiment.known(draws[1].unit) is not None
     assert experiment.report().proposals == 3
 
@@ -76,12 +73,12 @@ def test_what_was_not_drawn_so_is_refused_by_its_place():
         one._replace(arm=(one.arm + 1) % 3) if place in (3, 7) else one for place, one in enumerate(draws)
     ]
     exposed = posted(experiment, wrong, [1.0] * 10)
-    assert counts(exposed) == (8, 0, 8, 2)
+    assert exposure_counts(exposed) == (8, 0, 8, 2)
     assert [one.index for one in exposed.refused] == [3, 7]
     assert "is not what plan 1 draws for it" in str(exposed.refused[0].error)
     assert experiment.known("user-3") is None
     far = [one._replace(arm=99) for one in draws[:1]]
-    assert counts(posted(experiment, far)) == (0, 0, 0, 1)
+    assert exposure_counts(posted(experiment, far)) == (0, 0, 0, 1)
 
 
 def test_rewards_are_refused_one_by_one():
@@ -89,11 +86,11 @@ def test_rewards_are_refused_one_by_one():
     _, draws = drawn(experiment, 9)
     rewards = [1.0, 0.0, 7.0, 1.0, None, -1.0, 0.5, 0.0, 1.0]
     exposed = posted(experiment, draws, rewards)
-    assert counts(exposed) == (9, 0, 6, 2)
+    assert exposure_counts(exposed) == (9, 0, 6, 2)
     assert [(one.index, one.metric) for one in exposed.refused] == [(2, "reward"), (5, "reward")]
     assert all(isinstance(one.error, RewardError) for one in exposed.refused)
     exposed = posted(experiment, draws[:2], [0.0, 0.0])  # the first was told 1
-    assert counts(exposed) == (0, 2, 1, 1)
+    assert exposure_counts(exposed) == (0, 2, 1, 1)
     assert isinstance(exposed.refused[0].error, ConflictError)
 
 
@@ -102,7 +99,7 @@ def test_several_metrics_are_told_by_name():
     _, draws = drawn(experiment, 4)
     rewards = {"reward": [1, 0, None, 1], "seconds": [2.5, None, None, 99]}
     exposed = posted(experiment, draws, rewards)
-    assert counts(exposed) == (4, 0, 4, 1)
+    assert exposure_counts(exposed) == (4, 0, 4, 1)
     assert (exposed.refused[0].index, exposed.refused[0].metric) == (3, "seconds")
     with pytest.raises(RewardError, match="'sale' is not a metric"):
         posted(experiment, draws, {"sale": [1, 1, 1, 1]})
@@ -115,9 +112,9 @@ def test_a_unit_keeps_the_arm_of_its_first_plan():
     experiment.retire("c")
     again = [experiment.edge_plan().draw(one.unit) for one in draws]
     exposed = posted(experiment, again)
-    assert counts(exposed) == (0, 0, 0, 40)
+    assert exposure_counts(exposed) == (0, 0, 0, 40)
     assert f"of plan {plan.plan} since it first came" in str(exposed.refused[0].error)
-    assert counts(posted(experiment, draws, [1.0] * 40)) == (0, 40, 40, 0)
+    assert exposure_counts(posted(experiment, draws, [1.0] * 40)) == (0, 40, 40, 0)
 
 
 def test_exposures_of_a_plan_that_has_ended_count_for_it(tmp_path):
@@ -130,7 +127,7 @@ def test_exposures_of_a_plan_that_has_ended_count_for_it(tmp_path):
             posted(experiment, draws, np.linspace(0, 1, 200))
             first += 200
         unused = experiment.report().unused
-        assert counts(posted(experiment, late, [1.0] * 30)) == (30, 0, 30, 0)
+        assert exposure_counts(posted(experiment, late, [1.0] * 30)) == (30, 0, 30, 0)
         assert experiment.report().unused == unused
         assert experiment.known(late[0].unit).plan == old.plan
         assert experiment.audit().passed
@@ -144,7 +141,7 @@ def test_arms_that_came_since_are_never_drawn_by_an_old_plan():
     experiment.extend(ArmSet.one_hot(4, [*LABELS, "d"]))
     _, draws = drawn(experiment, 400, 100)
     posted(experiment, draws, np.linspace(0, 1, 400))
-    assert counts(posted(experiment, late, [0.5] * 20)) == (20, 0, 20, 0)
+    assert exposure_counts(posted(experiment, late, [0.5] * 20)) == (20, 0, 20, 0)
     assert experiment.audit().passed
     assert experiment.replay().is_equal
 
@@ -174,7 +171,7 @@ def test_while_nothing_is_drawn_only_rewards_are_taken():
     with pytest.raises(ClosedError, match="paused"):
         experiment.edge_plan()
     exposed = posted(experiment, draws, [1.0] * 10)
-    assert counts(exposed) == (0, 5, 5, 5)
+    assert exposure_counts(exposed) == (0, 5, 5, 5)
     assert {type(one.error) for one in exposed.refused} == {ClosedError}
     assert [one.index for one in exposed.refused] == [5, 6, 7, 8, 9]
 
@@ -220,7 +217,7 @@ def test_a_batch_with_a_key_is_answered_alike(tmp_path):
         wrong = [draws[0]._replace(arm=(draws[0].arm + 1) % 3), *draws[1:]]
         first = posted(experiment.once("k"), wrong, [4.0] * 5)
         again = posted(experiment.once("k"), wrong, [4.0] * 5)
-        assert counts(first) == counts(again) == (4, 0, 4, 1)
+        assert exposure_counts(first) == exposure_counts(again) == (4, 0, 4, 1)
         assert str(first.refused[0].error) == str(again.refused[0].error)
         assert isinstance(again.refused[0].error, ConflictError)
 
@@ -230,7 +227,7 @@ def test_covariates_are_kept_with_their_units():
     experiment = Experiment.memory(ArmSet.one_hot(3, LABELS), policy)
     _, draws = drawn(experiment, 6)
     given = [{"basket": float(place)} for place in range(6)]
-    assert counts(posted(experiment, draws, covariates=given)) == (6, 0, 0, 0)
+    assert exposure_counts(posted(experiment, draws, covariates=given)) == (6, 0, 0, 0)
     rows = {row.unit: row for row in (one.proposal for one in experiment._store.table())}
     assert [rows[one.unit].covariates["basket"] for one in draws] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     with pytest.raises(ParameterError, match="'basket' is missing"):
@@ -242,4 +239,4 @@ def test_policies_that_take_nothing_late_say_what_they_left_out():
         ArmSet.one_hot(3, LABELS), UniformAllocation(), rewards="unknown", key="5" * 64
     )
     _, draws = drawn(experiment, 10)
-    assert counts(posted(experiment, draws, [1.0] * 10)) == (10, 0, 10, 0)
+    assert exposure_counts(posted(experiment, draws, [1.0] * 10)) == (10, 0, 10, 0)

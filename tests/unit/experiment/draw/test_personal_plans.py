@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from experiment_samples import exposure_counts
 from orthobandit import ArmSet, Experiment, Personalised
 from orthobandit.errors import ClosedError, ConflictError, ParameterError
 from orthobandit.experiment.draw.edge_plan import EdgePlan
@@ -30,10 +31,6 @@ def posted(experiment, draws, rewards=None):
     contexts = [one.context for one in draws]
     units, arms = [one.unit for one in draws], [one.arm for one in draws]
     return experiment.expose(draws[0].plan, units, arms, rewards, context=contexts)
-
-
-def counts(exposed):
-    return exposed.taken, exposed.known, exposed.told, len(exposed.refused)
 
 
 def sent(plan):
@@ -63,8 +60,8 @@ def test_exposures_count_as_visitors_and_all_can_be_recomputed():
     experiment = play(begun(holdout=0.1), 100)
     _, draws = drawn(experiment, 60)
     rewards = rewards_of(np.random.default_rng(2), [one.arm for one in draws], [one.context for one in draws])
-    assert counts(posted(experiment, draws, [*rewards[:40], *[None] * 20])) == (60, 0, 40, 0)
-    assert counts(posted(experiment, draws[40:], rewards[40:])) == (0, 20, 20, 0)
+    assert exposure_counts(posted(experiment, draws, [*rewards[:40], *[None] * 20])) == (60, 0, 40, 0)
+    assert exposure_counts(posted(experiment, draws[40:], rewards[40:])) == (0, 20, 20, 0)
     report = experiment.report()
     assert (report.proposals, report.settled) == (160, 160)
     held = experiment._now().holdout[0].counts.sum()
@@ -80,7 +77,7 @@ def test_rewards_may_come_without_the_context():
     plan, draws = drawn(experiment, 3)
     posted(experiment, draws)
     units, arms = [one.unit for one in draws], [one.arm for one in draws]
-    assert counts(experiment.expose(plan.plan, units, arms, [1.0, 0.0, 1.0])) == (0, 3, 3, 0)
+    assert exposure_counts(experiment.expose(plan.plan, units, arms, [1.0, 0.0, 1.0])) == (0, 3, 3, 0)
 
 
 def test_what_the_version_does_not_draw_is_refused_by_its_place():
@@ -90,7 +87,7 @@ def test_what_the_version_does_not_draw_is_refused_by_its_place():
     wrong[1] = draws[1]._replace(arm=(draws[1].arm + 1) % 3)
     wrong[3] = draws[3]._replace(context={"mobile": 1.0})
     exposed = posted(experiment, wrong, [1.0] * 6)
-    assert counts(exposed) == (4, 0, 4, 2)
+    assert exposure_counts(exposed) == (4, 0, 4, 2)
     assert [one.index for one in exposed.refused] == [1, 3]
     assert "is not what plan 62 draws for it" in str(exposed.refused[0].error)
     assert "context has no 'hour'" in str(exposed.refused[1].error)
@@ -116,7 +113,7 @@ def test_a_context_that_would_draw_another_arm_is_refused():
         if plan.draw(one.unit, {**one.context, "mobile": 1.0 - one.context["mobile"]}).arm != one.arm
     ]
     assert len(lies) > 50
-    assert counts(posted(experiment, lies)) == (0, 0, 0, len(lies))
+    assert exposure_counts(posted(experiment, lies)) == (0, 0, 0, len(lies))
 
 
 def test_versions_last_a_minute_and_old_ones_are_known(tmp_path):
@@ -135,7 +132,7 @@ def test_versions_last_a_minute_and_old_ones_are_known(tmp_path):
         assert experiment.edge_plan() == second  # nothing was learnt since
     with Experiment.open(tmp_path / "edge.db", clock=clock) as experiment:
         assert experiment.edge_plan() == second
-        assert counts(posted(experiment, draws, [1.0] * 5)) == (5, 0, 5, 0)
+        assert exposure_counts(posted(experiment, draws, [1.0] * 5)) == (5, 0, 5, 0)
         assert experiment.replay().is_equal
         with pytest.raises(ParameterError, match=r"plan=3 was never handed out; the newest is"):
             experiment.expose(3, ["ann"], [0], context=[{"mobile": 1.0, "hour": 0.0}])
@@ -158,8 +155,8 @@ def test_an_arm_that_was_retired_is_offered_by_no_later_version():
     plan, after = drawn(experiment, 30, seed=6)
     assert plan.personal.arms == (1, 2)
     assert {one.label for one in after} == {"B", "C"}
-    assert counts(posted(experiment, before)) == (30, 0, 0, 0)
-    assert counts(posted(experiment, after)) == (30, 0, 0, 0)
+    assert exposure_counts(posted(experiment, before)) == (30, 0, 0, 0)
+    assert exposure_counts(posted(experiment, after)) == (30, 0, 0, 0)
     experiment.ask_many(20, context={"mobile": 0.0, "hour": 0.0})
     assert experiment.audit().passed
     assert experiment.replay().is_equal

@@ -17,6 +17,7 @@ from orthobandit.logs.reading import own_rows
 from orthobandit.logs.reading.group_by import cells_of
 from orthobandit.logs.reading.source import open_source
 from orthobandit.verify import verify_file
+from plain_data import assert_alike
 
 OWN = {"arm": "arm", "time": "hour", "bucket": 1, "probabilities": ["p_a", "p_b", "p_c"]}
 
@@ -66,23 +67,6 @@ def both(monkeypatch, log, **asked):
     return found
 
 
-def assert_alike(one, other):
-    """Compare plain data; numbers up to rounding."""
-    assert type(one) is type(other)
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_alike(one[key], other[key])
-    elif isinstance(one, list):
-        assert len(one) == len(other)
-        for left, right in zip(one, other, strict=True):
-            assert_alike(left, right)
-    elif isinstance(one, float):
-        assert one == pytest.approx(other, rel=1e-7, abs=1e-9)
-    else:
-        assert one == other
-
-
 CASES = {
     "asymptotic": ({}, {"reward": "reward"}),
     "exact": ({}, {"reward": "paid", "bounds": (0, 1)}),
@@ -111,7 +95,7 @@ CASES = {
 def test_rows_say_what_groups_say(case, monkeypatch):
     shape, asked = CASES[case]
     one, other = both(monkeypatch, made(3, **shape), **asked)
-    assert_alike(one.to_json(), other.to_json())
+    assert_alike(one.to_json(), other.to_json(), rel=1e-7)
 
 
 def test_a_file_of_small_parts_gives_the_same(monkeypatch):
@@ -120,8 +104,8 @@ def test_a_file_of_small_parts_gives_the_same(monkeypatch):
     monkeypatch.setattr(row_file, "CHUNK_ROWS", 7)
     monkeypatch.setattr(own_rows, "BATCH_ROWS", 300)
     parts, groups = both(monkeypatch, log, reward="reward", segment="country")
-    assert_alike(parts.to_json(), whole.to_json())
-    assert_alike(parts.to_json(), groups.to_json())
+    assert_alike(parts.to_json(), whole.to_json(), rel=1e-7)
+    assert_alike(parts.to_json(), groups.to_json(), rel=1e-7)
 
 
 def test_rows_may_come_in_any_order(monkeypatch):
@@ -129,7 +113,7 @@ def test_rows_may_come_in_any_order(monkeypatch):
     mixed = log.take(np.random.default_rng(0).permutation(len(log)))
     one, _ = both(monkeypatch, log, reward="reward")
     other, _ = both(monkeypatch, mixed, reward="reward")
-    assert_alike(one.to_json(), other.to_json())
+    assert_alike(one.to_json(), other.to_json(), rel=1e-7)
 
 
 def test_rows_that_share_a_distribution_each_count(monkeypatch):

@@ -14,6 +14,7 @@ from orthobandit.cli import main
 from orthobandit.errors import FileFormatError, InputError, ParameterError, RewardError
 from orthobandit.logs import Ratio, analyse, warehouse_sql
 from orthobandit.logs.reading.warehouse import DIALECTS
+from plain_data import assert_alike
 
 GOLDEN = Path(__file__).parent / "golden_sql"
 IBIS = "12.0.0"  # the release whose SQL is stored
@@ -43,21 +44,6 @@ def flat(found):
     return values
 
 
-def check_same(one, other):
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            check_same(one[key], other[key])
-    elif isinstance(one, list):
-        assert len(one) == len(other)
-        for left, right in zip(one, other, strict=True):
-            check_same(left, right)
-    elif isinstance(one, float) and isinstance(other, float):
-        assert one == pytest.approx(other, rel=1e-9, abs=1e-9)
-    else:
-        assert one == other
-
-
 @pytest.mark.parametrize(("name", "kind"), [*((name, "csv") for name in QUESTIONS), ("ratio", "parquet")])
 def test_a_round_trip_says_what_the_direct_way_says(name, kind, tmp_path):
     asked = QUESTIONS[name]
@@ -70,7 +56,7 @@ def test_a_round_trip_says_what_the_direct_way_says(name, kind, tmp_path):
     else:
         pyarrow.parquet.write_table(cells, path)
     found = analyse(path, cells=True, types=types, **asked)
-    check_same(flat(found), flat(analyse(log, **asked)))
+    assert_alike(flat(found), flat(analyse(log, **asked)))
 
 
 def test_a_round_trip_through_postgresql(postgres):
@@ -88,7 +74,7 @@ def test_a_round_trip_through_postgresql(postgres):
         names = [column.name for column in cursor.description]
         rows = cursor.fetchall()
     cells = pyarrow.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
-    check_same(flat(analyse(cells, cells=True, **asked)), flat(analyse(log, **asked)))
+    assert_alike(flat(analyse(cells, cells=True, **asked)), flat(analyse(log, **asked)))
 
 
 @pytest.mark.slow
@@ -106,7 +92,7 @@ def test_a_round_trip_through_spark(name, spark, tmp_path):
     # Not by toPandas: it uses what pandas has deprecated.
     cells = pyarrow.table({column: [row[column] for row in rows] for column in answer.columns})
     found = analyse(cells, cells=True, types=types, **QUESTIONS[name])
-    check_same(flat(found), flat(analyse(log, **QUESTIONS[name])))
+    assert_alike(flat(found), flat(analyse(log, **QUESTIONS[name])))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -5,8 +5,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from tests.unit.logs.found import NOTHING, START, effect, everything, found, metric, unknown
+from tests.unit.logs.found import NOTHING, START, effect, everything, found, metric
 
+from orthobandit.logs.effects.effects import unknown_effect
 from orthobandit.logs.results import Value
 from orthobandit.logs.showing.page import CHART_POINTS, thinned
 
@@ -186,7 +187,7 @@ def awkward():
     infinite, nothing = float("inf"), float("nan")
     effects = (
         effect("a", "a", 0, 0),
-        unknown("b", "a"),
+        unknown_effect("b", "a"),
         replace(effect("c", "a", 0.1, 0.2), interval=(None, 0.3), lift=(None, 2.0)),
         replace(effect("d", "a", 0.1, 0.2), interval=(-infinite, infinite), estimate=nothing),
         replace(effect("e", "a", 0.1, 0.2), interval=(-1e308, 1e308), estimate=1e308),

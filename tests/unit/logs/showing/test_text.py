@@ -3,8 +3,9 @@
 import json
 from dataclasses import replace
 
-from tests.unit.logs.found import effect, everything, found, metric, unknown
+from tests.unit.logs.found import effect, everything, found, metric
 
+from orthobandit.logs.effects.effects import unknown_effect
 from orthobandit.logs.results import Diagnostic
 from orthobandit.logs.showing.text import text_of
 from orthobandit.logs.showing.words import interval_words
@@ -120,7 +121,7 @@ def test_lines_are_narrow():
 def test_a_log_that_can_tell_nothing_says_so():
     bare = replace(
         metric(("a", "b"), moments=0),
-        effects=(effect("a", "a", 0, 0), unknown("b", "a")),
+        effects=(effect("a", "a", 0, 0), unknown_effect("b", "a")),
         summaries=(),
         saved={},
     )
