@@ -247,3 +247,51 @@ def test_an_experiment_of_a_newer_release_is_refused_by_the_name_of_the_release(
         assert client.post("/v1/experiments", json={**TWO, "key": "other"}).status_code == 201
         assert client.post("/v1/experiments/other/ask", json={}).status_code == 200
         assert client.get("/v1/experiments").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("more", "detail"),
+    [
+        ({"explore": 0.1}, "explore=0.1 is for personalised experiments"),
+        ({"arms": [str(number) for number in range(1001)]}, "arms are 1,001 labels, and without features"),
+        ({"metrics": [{"name": "m", "delta": 0.95}]}, "metric 'm': delta=0.95 lets claims be wrong"),
+        ({"guardrails": [{"metric": "reward", "margin": -1}]}, "guardrail on 'reward': margin=-1.0 must be"),
+        (
+            {"guardrails": [{"metric": "reward", "margin": 1}]},
+            "the guardrail on 'reward' has margin=1, which",
+        ),
+    ],
+    ids=["explore", "arms", "metric", "margin", "useless margin"],
+)
+def test_settings_that_cannot_be_meant_are_refused_with_what_they_belong_to(http, more, detail):
+    answer = http.post("/v1/experiments", json={**TWO, "key": "never", "rewards": [0, 1], **more})
+    assert is_problem(answer, 422, "invalid"), answer.text
+    assert answer.json()["detail"].startswith(detail)
+    assert [one["pointer"] for one in answer.json().get("errors", [])] in ([], ["#/explore"])
+
+
+def test_no_more_labels_are_added_than_can_be_given(http):
+    http.post("/v1/experiments", json={**TWO, "key": "grows"})
+    labels = [f"new {number}" for number in range(999)]
+    answer = http.post("/v1/experiments/grows/arms", json={"arms": labels})
+    assert is_problem(answer, 422, "invalid"), answer.text
+    assert "arms would be 1,001 labels" in answer.json()["detail"]
+
+
+def test_a_compressed_body_is_named(http):
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    answer = http.post(f"{PAGE}/ask", content=b"\x1f\x8b", headers=headers)
+    assert is_problem(answer, 415, "not-json")
+    assert "without the header `Content-Encoding`" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("unit", [" ", "\u2003"])
+def test_a_blank_unit_is_refused_on_every_way(http, unit):
+    for path, body in ((f"{PAGE}/ask", {"unit": unit}), (f"{PAGE}/ask-many", {"units": ["a", unit]})):
+        answer = http.post(path, json=body)
+        assert is_problem(answer, 422, "invalid"), answer.text
+        assert "would be one and the same" in answer.json()["detail"]
+    flag = http.post("/ofrep/v1/evaluate/flags/page", json={"context": {"targetingKey": unit}})
+    assert flag.status_code == 400
+    words = "would be one and the same" if unit.isprintable() else "must be printable text"
+    assert words in flag.json()["errorDetails"]

@@ -19,6 +19,7 @@ from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.baselines import CompiledBaseline, CovariateRegression
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.draw.hashing import new_key
+from orthobandit.experiment.ledger.ledger import MAX_REWARD_MAGNITUDE
 from orthobandit.experiment.settings import (
     REWARDS_REMEDY,
     UNKNOWN,
@@ -35,7 +36,10 @@ from orthobandit.policy import AnytimeElimination, Policy
 OfferedFeatures = Mapping[str, Sequence[float]] | ArrayLike
 
 MAX_UNIT_CHARACTERS = 1024  # characters: a name or a hash, not a document
+MAX_LABEL_CHARACTERS = 1024  # characters of an arm or a metric: tables and charts have to show them
 MAX_PROPOSALS_PER_CALL = 1_000_000  # proposals of one call, which take about ten seconds and a gigabyte
+MAX_TIME = 253_402_300_799.0  # seconds since 1970 at the end of the year 9999, after which there are no dates
+MAX_WINDOW_SECONDS = 100 * 365.25 * 86_400.0  # longer than anybody waits for a reward
 
 
 def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> Settings:
@@ -65,7 +69,17 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     _check_epsilon(chosen, rewards)
     objective = Metric(options.objective, rewards, bool(options.add))
     _check_margins((objective, *options.metrics), options.guardrails)
+    check_names("label", arms.labels)
+    check_names(
+        "metric", [metric.name for metric in (objective, *options.metrics) if isinstance(metric, Metric)]
+    )
     _warn_of_alike(arms.labels)
+    window = seconds(options.window)
+    if MAX_WINDOW_SECONDS < window < np.inf:
+        raise ParameterError(
+            f"window={options.window!r} is {window / (365.25 * 86_400.0):,.0f} years; a number is of seconds."
+            " Give the time that rewards may take, e.g. '7d', or leave it out to wait for ever"
+        )
     if options.silence == "missing" and options.window is None and not options.metrics:
         raise ParameterError(
             "silence='missing' has no effect without `window`: a proposal then waits for its reward for ever."
@@ -75,7 +89,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
         arms=arms,
         policy=chosen,
         key=options.key or new_key(),
-        window=seconds(options.window),
+        window=window,
         silence=options.silence,
         sticky=bool(options.sticky),
         reference=arm_of(arms, options.reference, "reference"),
@@ -107,6 +121,11 @@ def read_clock(clock: Callable[[], float]) -> float:
     now = clock()
     # A clock of whole numbers would be read back from JSON as another type than it was noted in.
     if isinstance(now, int | float | np.number) and np.isfinite(now):
+        if now > MAX_TIME:
+            raise ParameterError(
+                f"clock() returned {now!r}, which is after the year 9999 if it is in seconds since the epoch;"
+                " divide milliseconds by 1e3, or nanoseconds by 1e9"
+            )
         return float(now)
     raise ParameterError(
         f"clock() returned {now!r}; it must return seconds since the epoch, as time.time does"
@@ -164,9 +183,26 @@ def _check_margins(metrics: Sequence[Metric], guardrails: Sequence[Guardrail]) -
         within = ranges.get(rail.metric) if isinstance(rail, Guardrail) else None
         if within is not None and rail.margin >= within[1] - within[0]:
             raise ParameterError(
-                f"margin={rail.margin:g} of the guardrail on {rail.metric!r} is as much as arms can differ"
-                f" by: its values lie in [{within[0]:g}, {within[1]:g}]; it would never act. Give a smaller"
-                " margin, in units of the metric"
+                f"the guardrail on {rail.metric!r} has margin={rail.margin:g}, which is as much as arms can"
+                f" differ by: its values lie in [{within[0]:g}, {within[1]:g}]; it would never act. Give a"
+                " smaller margin, in units of the metric"
+            )
+
+
+def check_names(kind: str, names: Sequence[str]) -> None:
+    """Raise `LabelError` for names of arms or metrics that cannot be written, or are too long to be shown.
+
+    Checked when an experiment begins and not where labels are made: earlier ones must still open.
+    """
+    for name in names:
+        if len(name) > MAX_LABEL_CHARACTERS:
+            raise LabelError(
+                f"{kind} {name[:20]!r}… has {len(name):,} characters; use at most {MAX_LABEL_CHARACTERS:,}"
+            )
+        if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise LabelError(
+                f"{kind} {name!r} must be text in valid Unicode without null characters, which no file or"
+                " page can hold"
             )
 
 
@@ -229,6 +265,11 @@ def declared_range(
         raise ParameterError(f"rewards={rewards!r} is not a pair of numbers; {REWARDS_REMEDY}") from None
     if not (np.isfinite([low, high]).all() and low < high):
         raise ParameterError(f"rewards={rewards!r} must be two finite numbers, the lowest reward first")
+    if max(abs(low), abs(high)) > MAX_REWARD_MAGNITUDE:
+        raise ParameterError(
+            f"rewards={rewards!r}: no reward can exceed {MAX_REWARD_MAGNITUDE:g}; give the range in which"
+            " rewards really lie, or rewards='unknown'"
+        )
     if mode is not None and mode != Bounded(low, high):
         raise ParameterError(
             f"rewards={rewards!r} must be given to the policy: {type(policy).__name__}(rewards={rewards!r})"
@@ -245,6 +286,14 @@ def arm_of(arms: ArmSet, arm: int | str, name: str = "arm") -> int:
             raise LabelError(str(error).replace("label=", f"{name}=", 1)) from None
     if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
         raise ParameterError(f"{name}={arm!r} is not an arm; arms are 0 to {len(arms) - 1}, or their labels")
+    # Labels such as '1' and '2': whoever has them as numbers means the label, not the place. The reference
+    # arm is number 0 where nobody has said anything.
+    is_default = name == "reference" and arm == Options.reference
+    if not is_default and arms.labels[arm] != str(arm) and str(arm) in arms.labels:
+        raise ParameterError(
+            f"{name}={arm!r} may be arm number {arm}, which is {arms.labels[arm]!r}, or the label"
+            f" {str(arm)!r}; give the label as text"
+        )
     return int(arm)
 
 
@@ -271,9 +320,14 @@ def unit_of(unit: str | None) -> str | None:
 
 def _checked_unit(unit: str) -> str:
     """Return a unit that is text of an allowed length; raise an error for any other."""
-    if not isinstance(unit, str) or not unit:
+    if not isinstance(unit, str):
         raise ParameterError(
             f"unit={unit!r} must be text, e.g. a user's name; turn a number into str(number)"
+        )
+    if not unit.strip():
+        raise ParameterError(
+            f"unit={unit!r} must be text that is not blank: all such visitors would be one and the same;"
+            " leave `unit` out for a visitor without a name"
         )
     if len(unit) > MAX_UNIT_CHARACTERS:
         raise ParameterError(

@@ -44,7 +44,7 @@ def test_a_path_of_an_export_is_text(path):
 
 def test_a_guardrail_that_could_never_act_is_refused():
     refund = [Metric("refund", rewards=(0, 1))]
-    with pytest.raises(ParameterError, match=r"margin=2 of the guardrail on 'refund' .* never act"):
+    with pytest.raises(ParameterError, match=r"guardrail on 'refund' has margin=2, .* never act"):
         in_memory(metrics=refund, guardrails=[Guardrail("refund", margin=2)])
     in_memory(metrics=refund, guardrails=[Guardrail("refund", margin=0.5)])
 

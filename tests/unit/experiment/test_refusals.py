@@ -11,6 +11,7 @@ from orthobandit.errors import (
     ExperimentError,
     InputError,
     InputWarning,
+    LabelError,
     ParameterError,
     RewardError,
 )
@@ -218,3 +219,67 @@ def test_covariates_that_no_forecast_takes_are_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Experiment.memory(arms, used).ask(covariates={"hour": 3.0})
+
+
+@pytest.mark.parametrize(
+    "change", [lambda one: one.retire("b"), lambda one: one.extend(ArmSet.one_hot(3, ["a", "b", "c"]))]
+)
+def test_arms_of_a_stopped_experiment_stay_as_they_are(change):
+    one = Experiment.memory(ArmSet.one_hot(2, labels=["a", "b"]), rewards=(0, 1))
+    one.stop()
+    with pytest.raises(ClosedError, match="begin another to go on"):
+        change(one)
+    assert one.arms.labels == ("a", "b")
+    assert not one.report().retirements
+
+
+@pytest.mark.parametrize("unit", ["", " ", "\t\n"])
+def test_a_blank_unit_is_refused_because_all_such_visitors_would_be_one(unit, make):
+    with pytest.raises(ParameterError, match="would be one and the same"):
+        make().ask(unit=unit)
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e9])
+def test_a_clock_in_milliseconds_is_refused(scale, make):
+    with pytest.raises(ParameterError, match="divide milliseconds by 1e3"):
+        Experiment.memory(ArmSet.one_hot(2), rewards=(0, 1), clock=lambda: 1.79e9 * scale)
+
+
+@pytest.mark.parametrize("window", ["9999999999d", 1e300])
+def test_a_window_of_centuries_is_refused(window):
+    with pytest.raises(ParameterError, match="a number is of seconds"):
+        Experiment.memory(ArmSet.one_hot(2), rewards=(0, 1), window=window)
+
+
+def test_rewards_beyond_all_that_can_be_told_are_refused_at_the_beginning():
+    with pytest.raises(ParameterError, match="no reward can exceed 1e\\+100"):
+        Experiment.memory(ArmSet.one_hot(2), rewards=(0, 1e300))
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [("a\ud800", "valid Unicode"), ("a\0", "null characters"), ("x" * 2000, "2,000 characters")],
+)
+def test_labels_that_no_page_can_hold_are_refused_by_name(label, message):
+    with pytest.raises(LabelError, match=message):
+        Experiment.memory(ArmSet.one_hot(2, labels=[label, "b"]), rewards=(0, 1))
+    with pytest.raises(LabelError, match=r"^metric"):
+        Experiment.memory(ArmSet.one_hot(2), rewards=(0, 1), objective=label)
+    one = Experiment.memory(ArmSet.one_hot(2, labels=["a", "b"]), rewards=(0, 1))
+    with pytest.raises(LabelError, match=message):
+        one.extend(ArmSet.one_hot(3, labels=["a", "b", label]))
+    assert len(one.arms) == 2
+
+
+def test_a_number_that_is_also_a_label_of_another_arm_is_refused():
+    one = Experiment.memory(ArmSet.one_hot(3, labels=["2", "1", "0"]), rewards=(0, 1))
+    with pytest.raises(ParameterError, match="arm=2 may be arm number 2, which is '0', or the label '2'"):
+        one.retire(2)
+    assert one.ask(available=[1]).label == "1"  # number and label agree
+    one.retire("2")
+    assert one.report().retirements[0][0] == "2"
+
+
+def test_numbers_of_arms_without_labels_are_plain():
+    one = Experiment.memory(ArmSet.one_hot(3), rewards=(0, 1))
+    assert one.ask(available=[2]).arm == 2

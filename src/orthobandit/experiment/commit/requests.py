@@ -28,6 +28,7 @@ from orthobandit.experiment.arguments import (
     arm_of,
     arms_of,
     brought_features,
+    check_names,
     covariates_of,
     features_by_label,
     numbers_of,
@@ -310,6 +311,7 @@ class Methods:
                     f"arms={reprlib.repr(new)} must be an ArmSet: the present arms in their order, then the"
                     " new ones"
                 )
+            check_names("label", new.labels)
             turn.ledger.note(self._clock(), "extend", features=new.features.tolist(), labels=list(new.labels))
 
         # A function has no content: only the words of its caller tell it from another.

@@ -206,6 +206,9 @@ class Ledger(Accounts):
     def note(self, at: float, kind: str, **data: Any) -> None:
         """Record any other event."""
         self.settle(at)
+        if self.status == STOPPED and kind in ("retire", "extend"):
+            # Refused here and not where entries are applied: logs of earlier releases may have such.
+            self.check_open()
         entry = Noted(self.at, kind, data)
         place = len(self.outbox)
         self.outbox.append(entry)

@@ -12,7 +12,7 @@ from orthobandit.service.api.experiments import ExperimentAnswer
 from orthobandit.service.api.shared import WRITES, Arm, Arms, Body, EmptyBody, Key, experiment_of
 from orthobandit.service.http.auth import needs
 from orthobandit.service.http.idempotency import Once
-from orthobandit.service.http.limits import MAX_ARMS
+from orthobandit.service.http.limits import MAX_ARMS, MAX_PLAIN_ARMS
 from orthobandit.service.http.problems import Problem
 
 router = APIRouter(
@@ -45,6 +45,11 @@ def add_arms(arms: ArmSet, given: list[str] | list[Arm]) -> ArmSet:
         if not is_plain:
             raise FeatureError(
                 f"arms have {rows.shape[1]} features in this experiment; give those of new ones as well"
+            )
+        if len(labels) > MAX_PLAIN_ARMS:
+            raise ParameterError(
+                f"arms would be {len(labels):,} labels, and without features at most {MAX_PLAIN_ARMS:,} can"
+                " be compared"
             )
         return ArmSet.one_hot(len(labels), labels)
     for arm, row in zip(labels[len(arms) :], new, strict=True):

@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from orthobandit._foundation.checks import check_delta
 from orthobandit._foundation.release import without_stamp
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ExperimentExistsError, FeatureError, ParameterError
@@ -54,7 +55,7 @@ from orthobandit.service.api.shared import (
 )
 from orthobandit.service.http.auth import allows, check_key, needs
 from orthobandit.service.http.idempotency import Once
-from orthobandit.service.http.limits import MAX_ARMS
+from orthobandit.service.http.limits import MAX_ARMS, MAX_PLAIN_ARMS
 from orthobandit.service.http.problems import SLUG
 from orthobandit.service.registry import Registry
 
@@ -282,6 +283,11 @@ def arms_of(given: list[str] | list[Arm]) -> ArmSet:
     labels = [arm.label if isinstance(arm, Arm) else arm for arm in given]
     rows = [arm.features for arm in given if isinstance(arm, Arm)]
     if not rows:
+        if len(labels) > MAX_PLAIN_ARMS:
+            raise ParameterError(
+                f"arms are {len(labels):,} labels, and without features at most {MAX_PLAIN_ARMS:,} can be"
+                " compared; describe them by features that they share, or compare fewer"
+            )
         return ArmSet.one_hot(len(labels), labels)
     for arm, row in zip(labels, rows, strict=True):
         if len(row) != len(rows[0]):
@@ -299,7 +305,7 @@ def policy_of(body: CreateBody) -> Policy[Any]:
         raise ParameterError(
             f"rules={list(body.rules)} are judged in personalised experiments: give `context` as well"
         )
-    if body.explore != Personalised.explore:
+    if "explore" in body.model_fields_set:  # also where it is the default: it would change nothing
         raise ParameterError(
             f"explore={body.explore:g} is for personalised experiments: give `context` as well"
         )
@@ -353,9 +359,25 @@ def options_of(body: CreateBody) -> Options:
         holdout=body.holdout,
         objective=body.objective,
         add=body.add,
-        metrics=[Metric(one.name, range_of(one.rewards), one.add, one.delta) for one in body.metrics],
-        guardrails=[Guardrail(**one.model_dump()) for one in body.guardrails],
+        metrics=[_metric_of(one) for one in body.metrics],
+        guardrails=[_guardrail_of(one) for one in body.guardrails],
     )
+
+
+def _metric_of(given: MetricBody) -> Metric:
+    """Return a further metric; an error says of which, because several may be given."""
+    try:
+        return Metric(given.name, range_of(given.rewards), given.add, check_delta(given.delta))
+    except ParameterError as error:
+        raise ParameterError(f"metric {given.name!r}: {error}") from None
+
+
+def _guardrail_of(given: GuardrailBody) -> Guardrail:
+    """Return a guardrail; an error says of which metric, because several may be given."""
+    try:
+        return Guardrail(**given.model_dump())
+    except ParameterError as error:
+        raise ParameterError(f"guardrail on {given.metric!r}: {error}") from None
 
 
 @router.post("", status_code=201, summary="Begin an experiment", responses=WRITES, dependencies=ADMIN)

@@ -166,12 +166,12 @@ class Admission:
                 else:
                     self._prove(text)
             if token is None:
-                return await self._find_refusal_of_stranger(scope, address, has_token=text is not None)
+                return await self._find_refusal_of_stranger(scope, address, text)
         scope[TOKEN] = token
         return self._wait_for(self._known, token.id)
 
     async def _find_refusal_of_stranger(
-        self, scope: Scope, address: str, *, has_token: bool
+        self, scope: Scope, address: str, text: str | None
     ) -> JSONResponse | None:
         """Return the refusal of a request without a valid token, or None if it may proceed."""
         path = scope["path"]
@@ -180,7 +180,9 @@ class Admission:
         if refusal is not None or scope["method"] not in WITH_BODY:
             return refusal
         if not path.startswith(PAGES):
-            return problem("unauthenticated", UNKNOWN if has_token else MISSING)
+            # With a blank in it, it is no token but another scheme: `Basic …`.
+            is_token = text is not None and " " not in text
+            return problem("unauthenticated", UNKNOWN if is_token else MISSING)
         if _announced_size(scope) > STRANGER_BODY_BYTES and not await _has_session(scope):
             # Forms of people who have not logged in are short. Longer ones are refused unread.
             scope[OWN_LIMIT] = STRANGER_BODY_BYTES
@@ -188,7 +190,11 @@ class Admission:
 
     def _wait_for(self, pace: Pace | None, key: str) -> JSONResponse | None:
         wait = 0.0 if pace is None else pace.wait(key, self._clock())
-        return _too_many(wait, "requests come faster than this server's limit") if wait else None
+        if not wait:
+            return None
+        return _too_many(
+            wait, "requests come faster than this server's limit", ", and put several into one request"
+        )
 
     def _count_wrong_logins(self, send: Send, address: str) -> Send:
         """Return a `send` that counts a form whose token was refused as a guess."""
@@ -214,9 +220,9 @@ class Admission:
         return None
 
 
-def _too_many(wait: float, why: str) -> JSONResponse:
+def _too_many(wait: float, why: str, remedy: str = "") -> JSONResponse:
     seconds = max(1, math.ceil(wait))
-    answer = problem("too-many", f"{why}; try again after {seconds} s, and put several into one request")
+    answer = problem("too-many", f"{why}; try again after {seconds} s{remedy}")
     answer.headers["Retry-After"] = str(seconds)
     return answer
 

@@ -66,6 +66,11 @@ class RequestChecks:
         elif _kind(headers) != "application/json" and not _is_form(scope, headers):
             answer = problem("not-json", "send JSON with the header `Content-Type: application/json`")
             await answer(scope, receive, guarded)
+        elif headers.get("content-encoding", "identity").lower() != "identity":
+            answer = problem(
+                "not-json", "the body is compressed; send it as it is, without the header `Content-Encoding`"
+            )
+            await answer(scope, receive, guarded)
         else:
             await self._hand_on_body(scope, receive, guarded, headers)
 

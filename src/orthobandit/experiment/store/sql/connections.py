@@ -85,7 +85,7 @@ def address(where: str | Path) -> URL:
     else:
         raise ParameterError(f"where={where!r} must be a path or the URL of a database")
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise ParameterError(f"where={str(where)!r} is not a file; use MemoryStore to keep nothing")
+        raise ParameterError(f"where={str(where)!r} is not a file; use Experiment.memory to keep nothing")
     return url
 
 

@@ -86,8 +86,8 @@ class SQLStore(LockedForkable):
 
     def __init__(self, where: str | Path, name: str = DEFAULT_NAME, *, patience: float = 30.0) -> None:
         super().__init__()
-        if not isinstance(name, str) or not name:
-            raise ParameterError(f"name={name!r} must be a name")
+        if not isinstance(name, str) or not name.strip():
+            raise ParameterError(f"name={name!r} must be text, such as 'signup'")
         self._url = address(where)
         self._file = file_of(self._url)
         if self._file is not None:
