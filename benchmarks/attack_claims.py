@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -1086,14 +1086,14 @@ ATTACKS: dict[str, Callable[[int, int], None]] = {
 }
 
 
-def main() -> None:
-    """Play the attack that is named."""
-    if len(sys.argv) < 2 or sys.argv[1] not in ATTACKS:
-        print("\n".join(f"{name:12} {attack.__doc__}" for name, attack in ATTACKS.items()))
+def play_named(attacks: Mapping[str, Callable[[int, int], None]], *, runs: int, seed: int) -> None:
+    """Play the attack that the command line names, with its runs and seed if given; or list the attacks."""
+    if len(sys.argv) < 2 or sys.argv[1] not in attacks:
+        print("\n".join(f"{name:12} {attack.__doc__}" for name, attack in attacks.items()))
         return
-    numbers = [int(number) for number in sys.argv[2:4]]
-    ATTACKS[sys.argv[1]](*(numbers + [200, 2029][len(numbers) :]))
+    given = [int(number) for number in sys.argv[2:4]]
+    attacks[sys.argv[1]](*(given + [runs, seed][len(given) :]))
 
 
 if __name__ == "__main__":
-    main()
+    play_named(ATTACKS, runs=200, seed=2029)

@@ -5,7 +5,6 @@ attack goes through the public interface, is checked by code of its own, and pri
 docs/measured.md has the numbers.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from benchmarks.attack_claims import Document, _misses, show
+from benchmarks.attack_claims import Document, _misses, play_named, show
 from orthobandit import (
     AnytimeElimination,
     ArmSet,
@@ -488,14 +487,5 @@ ATTACKS: dict[str, Callable[[int, int], None]] = {
 }
 
 
-def main() -> None:
-    """Play the attack that is named."""
-    if len(sys.argv) < 2 or sys.argv[1] not in ATTACKS:
-        print("\n".join(f"{name:12} {attack.__doc__}" for name, attack in ATTACKS.items()))
-        return
-    numbers = [int(number) for number in sys.argv[2:4]]
-    ATTACKS[sys.argv[1]](*(numbers + [100, 2031][len(numbers) :]))
-
-
 if __name__ == "__main__":
-    main()
+    play_named(ATTACKS, runs=100, seed=2031)

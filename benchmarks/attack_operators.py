@@ -6,7 +6,6 @@ docs/measured.md has the numbers.
 """
 
 import json
-import sys
 from collections.abc import Callable
 from copy import deepcopy
 from itertools import pairwise
@@ -28,6 +27,7 @@ from benchmarks.attack_claims import (
     _rows,
     _table,
     claim_that_follows,
+    play_named,
     show,
 )
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric, analyse
@@ -610,14 +610,5 @@ ATTACKS: dict[str, Callable[[int, int], None]] = {
 }
 
 
-def main() -> None:
-    """Play the attack that is named."""
-    if len(sys.argv) < 2 or sys.argv[1] not in ATTACKS:
-        print("\n".join(f"{name:12} {attack.__doc__}" for name, attack in ATTACKS.items()))
-        return
-    numbers = [int(number) for number in sys.argv[2:4]]
-    ATTACKS[sys.argv[1]](*(numbers + [100, 2030][len(numbers) :]))
-
-
 if __name__ == "__main__":
-    main()
+    play_named(ATTACKS, runs=100, seed=2030)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.types import Array
+from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
 from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
 from orthobandit.experiment.ledger.personal_feed import PersonalFeed
@@ -183,19 +184,19 @@ def _rule(gain: RuleGain, *, is_possible: bool) -> RuleReport:
     return RuleReport(
         gain.rule,
         gain.estimate if known else None,
-        _number(gain.low),
-        _number(gain.high),
+        _finite(gain.low),
+        _finite(gain.high),
         gain.different,
         is_possible,
     )
 
 
 def _effect(effect: Effect) -> EffectReport:
-    return EffectReport(effect.arm, effect.column, effect.estimate, _number(effect.low), _number(effect.high))
+    return EffectReport(effect.arm, effect.column, effect.estimate, _finite(effect.low), _finite(effect.high))
 
 
-def _number(value: float | None) -> float | None:
-    return value if value is not None and np.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return None if value is None else finite(value)
 
 
 def _audiences(feed: PersonalFeed, state: PersonalState) -> tuple[AudienceReport, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from orthobandit._foundation.frames import Library, frame_of, write_columns
 from orthobandit._foundation.types import Array
+from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.confidence.coherence import Coherent, project_intervals
 from orthobandit.estimate.follow.rates import rates_of
 from orthobandit.experiment.ledger.ledger import Ledger
@@ -394,7 +395,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         # A policy's first leader is its first arm, which nothing speaks for.
         leader=None if too_early else labels[leader],
         declared=labels[declared] if declared >= 0 and not is_held else None,
-        epsilon=None if coherent.is_empty or too_early else _number(coherent.epsilon),
+        epsilon=None if coherent.is_empty or too_early else finite(coherent.epsilon),
         certainty=float(decision.certainty),
         mode=decision.mode,
         joint=joint,
@@ -414,7 +415,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         is_early=too_early,
         has_rivals=personal is not None or has_rivals(ledger),
         name=name,
-        at=_number(ledger.at),
+        at=finite(ledger.at),
         personal=personal,
     )
 
@@ -485,9 +486,7 @@ def _metric(ledger: Ledger, place: int, ends: tuple[Array, Array, Array], certai
 
 def _triples(*ends: Array) -> tuple[Triple, ...]:
     """Return estimates, lower and upper ends (K,) as a row per arm; None for unknown values."""
-    return tuple(
-        (_number(middle), _number(low), _number(high)) for middle, low, high in zip(*ends, strict=True)
-    )
+    return tuple((finite(middle), finite(low), finite(high)) for middle, low, high in zip(*ends, strict=True))
 
 
 def _named(name: str, values: Triple) -> dict[str, float | None]:
@@ -503,7 +502,3 @@ def _holdout(ledger: Ledger) -> tuple[tuple[str, int, float | None], ...]:
         count = int(sums.counts.sum())
         out.append((name, count, float(sums.sums.sum()) / count if count else None))
     return tuple(out)
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

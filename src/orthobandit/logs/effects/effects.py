@@ -8,6 +8,7 @@ from scipy.special import ndtri, stdtrit
 
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate import ContrastSequence
+from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.confidence.coherence import close_differences
 from orthobandit.estimate.confidence.evidence import Evidence, Seen, Steps, Tuning
 from orthobandit.estimate.confidence.modes import EVENTS
@@ -349,11 +350,6 @@ def _first_multiples(is_decided: Callable[[Array], Mask], count: int) -> Array:
 def _signed(low: float, high: float, sign: float) -> Interval:
     ends = (low, high) if sign > 0 else (-high, -low)
     return (finite(ends[0]), finite(ends[1]))
-
-
-def finite(value: float) -> float | None:
-    """Return a number, or None for one that is not finite."""
-    return float(value) if np.isfinite(value) else None
 
 
 def lifts_of(follower: Follower, *, once: bool) -> list[Interval]:

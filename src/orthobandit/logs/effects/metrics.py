@@ -12,6 +12,7 @@ import numpy as np
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, ContrastSequence
+from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells
@@ -22,7 +23,6 @@ from orthobandit.logs.effects.effects import (
     below_another,
     close_gaps,
     effect,
-    finite,
     gaps_of,
     lifts_of,
     reference_effect,
@@ -268,9 +268,7 @@ def _history(follower: Follower) -> tuple[Moment, ...]:
         rows = [
             np.insert(part[: count - 1], reference, 0.0) for part in (gaps.estimates, gaps.low, gaps.high)
         ]
-        estimates, lows, highs = (
-            tuple(float(value) if np.isfinite(value) else None for value in row) for row in rows
-        )
+        estimates, lows, highs = (tuple(map(finite, row)) for row in rows)
         out.append(
             Moment(
                 time=float(cells.times[one.bucket]),

@@ -5,9 +5,10 @@ import numpy as np
 from orthobandit._foundation.types import Array
 from orthobandit.errors import InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence
+from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.follow.rules import RuleCells, RuleMeasure, RuleScores, follow_rules, rows_changed
 from orthobandit.estimate.health.sample_ratio import ALARM, totals_p_value
-from orthobandit.logs.effects.effects import below_another, finite, reference_effect, verdict_of
+from orthobandit.logs.effects.effects import below_another, reference_effect, verdict_of
 from orthobandit.logs.effects.metrics import mode_in_words
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.rule_groups import GatheredRules

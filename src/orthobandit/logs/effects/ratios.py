@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from orthobandit._foundation.types import Array
+from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells, Measure
@@ -15,7 +16,6 @@ from orthobandit.estimate.follow.metric import follow_metric
 from orthobandit.logs.effects.effects import (
     NOTHING,
     below_another,
-    finite,
     reference_effect,
     unknown_effect,
     verdict_of,

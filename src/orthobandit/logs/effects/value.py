@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.types import Array, Mask
 from orthobandit.errors import LabelError, ProbabilityError
+from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.follow.averages import Aim, Score
 from orthobandit.estimate.follow.cells import Cells
 from orthobandit.estimate.plan import checked_probabilities
-from orthobandit.logs.results import Interval, Value
+from orthobandit.logs.results import Value
 
 
 def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:
@@ -73,8 +74,7 @@ def value_of(score: Score | None, delta: float, mode: str, *, once: bool) -> Val
     low, high = score.interval()
     if once:
         low, high = score.interval_once(delta / 2.0)
-    interval: Interval = (low if np.isfinite(low) else None, high if np.isfinite(high) else None)
-    return Value(score.estimate, interval, mode)
+    return Value(score.estimate, (finite(low), finite(high)), mode)
 
 
 def _no_overlap(cells: Cells, wanted: Array, blind: Mask, here: Mask) -> str:
