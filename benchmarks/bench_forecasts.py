@@ -52,7 +52,7 @@ def squared_errors(recipe: Recipe, memory: np.ndarray, level: np.ndarray, seen: 
     return out
 
 
-def main(arguments: list[str] | None = None) -> None:  # noqa: ARG001
+def main() -> None:
     """Print the table."""
     rng = np.random.default_rng(0)
     print(f"{'level':<26}" + "".join(f"{name:>18}" for name in BASELINES))

@@ -213,7 +213,7 @@ def test_the_files_to_deploy_have_settings_that_are_there():
     )
 
 
-def test_the_image_runs_commands_that_are_there(tmp_path):
+def test_the_image_runs_commands_that_are_there():
     """The image cannot be built where there is no base image: its commands are run here."""
     text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
     [check] = re.findall(r"^    CMD (\[.*\])$", text, re.MULTILINE)

@@ -8,7 +8,7 @@ from orthobandit._foundation.extras import optional_package
 from orthobandit.errors import MissingExtraError
 
 
-def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path):
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(
         MissingExtraError,

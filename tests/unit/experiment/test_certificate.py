@@ -383,7 +383,7 @@ def test_a_winner_that_can_never_be_cleared_has_no_certificate():
         experiment.certificate()
 
 
-def test_guardrails_that_retire_the_winner_leave_a_valid_certificate(tmp_path):
+def test_guardrails_that_retire_the_winner_leave_a_valid_certificate():
     experiment = shop()
     report = list(visited(experiment, 4000, crashes=(0.02, 0.02, 0.2)))[-1]
     assert report.arms[2].is_retired

@@ -621,7 +621,7 @@ def test_a_thread_that_fails_holds_up_nobody(make, monkeypatch):
     assert experiment.ask().id == 1
 
 
-def test_export_has_a_row_a_proposal(make, clock, tmp_path):
+def test_export_has_a_row_a_proposal(make, tmp_path):
     experiment = make(window=5)
     one = experiment.ask(unit="ann")
     experiment.ask()

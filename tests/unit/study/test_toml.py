@@ -142,7 +142,7 @@ def test_every_form_of_toml_is_located():
     assert line_of(text, ("nothing",)) is None
 
 
-def test_python_and_toml_say_the_same(tmp_path):
+def test_python_and_toml_say_the_same():
     plain = {
         "horizon": 100,
         "policies": {"SBE": {"kind": "sbe"}},

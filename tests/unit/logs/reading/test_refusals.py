@@ -307,7 +307,7 @@ def test_files_that_are_not_there(tmp_path):
         gathered(tmp_path, **EQUAL)
 
 
-def test_sources_that_are_none(tmp_path):
+def test_sources_that_are_none():
     with pytest.raises(InputError, match=r"a source of type 'int' cannot be read; give a path, a frame"):
         gathered(3, **EQUAL)
     with pytest.raises(ParameterError, match=r"table='log' is for databases"):
