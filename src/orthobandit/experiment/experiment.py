@@ -520,7 +520,7 @@ class Experiment:
     def __str__(self) -> str:
         """Return the advice and the table of arms as of the newest entry; writes nothing."""
         try:
-            return str(self._shared.do(self._methods.glance).report)
+            return str(self._shared.do(self._methods.printed))
         except ClosedError:
             return f"{self!r}, closed"
 
@@ -528,7 +528,7 @@ class Experiment:
         from orthobandit.showing.html import html_words
 
         try:
-            report: Report = self._shared.do(self._methods.glance).report
+            report: Report = self._shared.do(self._methods.printed)
             return report._repr_html_()
         except ClosedError:
             return html_words(f"{self!r}, closed")

@@ -168,15 +168,22 @@ def share_words(share: float | None) -> str:
 def shares_words(shares: Sequence[float]) -> list[str]:
     """Return the shares of a column in per cent, all with the same decimal places unless some are tiny.
 
+    There is one place where one is needed, and more only where a share would look like 0.
+
     Examples
     --------
     >>> shares_words([0.303, 0.413, 0.284, 0.0]), shares_words([0.5, 0.5]), shares_words([1.0, 0.00000042])
     (['30.3 %', '41.3 %', '28.4 %', '0.0 %'], ['50 %', '50 %'], ['100 %', '4.2e-05 %'])
+    >>> shares_words([0.00794, 0.49603, 0.49603]), shares_words([0.0004, 0.9996])
+    (['0.8 %', '49.6 %', '49.6 %'], ['0.04 %', '99.96 %'])
     """
     alone = [share_words(share) for share in shares]
     if any("e" in words for words in alone):
         return alone
-    places = max((len(words.removesuffix(" %").partition(".")[2]) for words in alone), default=0)
+    places = int(any("." in words for words in alone))
+    least = min((share for share in shares if share > 0.0), default=1.0)
+    while not float(f"{100.0 * least:.{places}f}"):
+        places += 1
     return [f"{100.0 * share:.{places}f} %" for share in shares]
 
 
@@ -189,17 +196,6 @@ def chance_words(p_value: float) -> str:
     ('= 0.012', '< 1e-300')
     """
     return f"= {p_value:.2g}" if p_value >= SMALLEST_CHANCE else f"< {SMALLEST_CHANCE:g}"
-
-
-def certainty_percent(share: float) -> str:
-    """Return a probability in per cent, with all the digits that were given.
-
-    Examples
-    --------
-    >>> certainty_percent(0.05), certainty_percent(0.9975)
-    ('5 %', '99.75 %')
-    """
-    return f"{100.0 * share:.6g} %"
 
 
 def risk_percent(share: float) -> str:
@@ -227,6 +223,8 @@ def sure_percent(share: float) -> str:
 def _risk(share: float) -> float:
     """Return a share in per cent with three digits, rounded up."""
     percent = 100.0 * share
+    if percent <= 0.0:
+        return 0.0
     shown = float(f"{percent:.3g}")
     step = 10.0 ** (math.floor(math.log10(percent)) - 2)
     # Rounding of floats must not add a step of its own.

@@ -11,7 +11,7 @@ and form one entry of the log.
 import json
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -350,6 +350,16 @@ class Methods:
     def glance(self, turn: Turn) -> Glance:
         """Return the report without writing anything."""
         return glance_of(turn.ledger, self._name)
+
+    def printed(self, turn: Turn) -> Report:
+        """Return the report for printing: nothing is written, and it says so if that makes a difference."""
+        report = glance_of(turn.ledger, self._name).report
+        overdue = turn.ledger.waiting.count_overdue(self._clock())
+        if not overdue:
+            return report
+        whose = "1 awaited proposal" if overdue == 1 else f"{overdue:,} awaited proposals"
+        note = f"the window of {whose} has passed; printing changes nothing, report() settles them"
+        return replace(report, warnings=(*report.warnings, note))
 
     def certificate(self, turn: Turn) -> Certificate:
         """Return the certificate of the decision."""

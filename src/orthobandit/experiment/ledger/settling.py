@@ -160,6 +160,10 @@ class Waiting:
         """Tell whether :meth:`settled` would return any."""
         return len(self) > 0 and self._is_first_settled(at, needed)
 
+    def count_overdue(self, at: float) -> int:
+        """Return how many proposals have a deadline that has passed."""
+        return int(np.count_nonzero(self._deadlines[self._head : self._end] <= at))
+
     def _is_first_settled(self, at: float, needed: int) -> bool:
         if self._deadlines.item(self._head) <= at:
             return True

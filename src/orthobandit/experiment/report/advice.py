@@ -10,7 +10,7 @@ from orthobandit.estimate.confidence.coherence import Coherent
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
 from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
 from orthobandit.policy.base import Decision
-from orthobandit.showing.numbers import about, certainty_percent, duration_words
+from orthobandit.showing.numbers import about, duration_words, risk_percent, sure_percent
 from orthobandit.theory import identification_limit
 
 # Settled proposals before which nobody needs to hear how to set up the next experiment.
@@ -146,7 +146,7 @@ def advise(
         if ledger.arms.dimension == 0:
             why = "there is no other arm" if len(labels) == 1 else "by their features, all arms are the same"
             return f"Show {labels[declared]!r}: {why}, so that there is nothing to find out."
-        wrong = certainty_percent(1.0 - decision.certainty)
+        wrong = risk_percent(1.0 - decision.certainty)
         return (
             f"Show {labels[declared]!r}: it is {best} ({decision.mode}; false winners in at most {wrong} of"
             " experiments)."
@@ -304,11 +304,11 @@ def level_words(certainty: float, joint: float, metric: str) -> str:
     "with the intervals of 'sales', all of it holds together in at least 95 %."
     """
     if not certainty:
-        share = certainty_percent(joint)
+        share = sure_percent(1.0 - joint)
         return f"All intervals of {metric!r} hold together in at least {share} of experiments."
     return (
-        f"False winners in at most {certainty_percent(1.0 - certainty)} of experiments; with the intervals of"
-        f" {metric!r}, all of it holds together in at least {certainty_percent(joint)}."
+        f"False winners in at most {risk_percent(1.0 - certainty)} of experiments; with the intervals of"
+        f" {metric!r}, all of it holds together in at least {sure_percent(1.0 - joint)}."
     )
 
 
@@ -331,7 +331,7 @@ def guardrail_words(ledger: Ledger, decision: Decision, judged: list[Judged]) ->
         wrong = sum(ledger.gap_intervals[place].delta for place in guarded)
         out.append(
             "A guardrail retires a harmless arm, or clears a harmful one, in at most"
-            f" {certainty_percent(min(wrong, 1.0))} of experiments."
+            f" {risk_percent(min(wrong, 1.0))} of experiments."
         )
     return tuple(out)
 
@@ -365,6 +365,7 @@ def list_warnings(ledger: Ledger, advice: str, *, is_contradicted: bool) -> list
     if held_up and held_up not in advice:
         in_order = ledger.waiting.first - 1
         out.append(f"{in_order:,} of {ledger.waiting.next - 1:,} proposals are settled; {held_up}")
+    out += _say_what_never_came(ledger, settled)
     if settings.silence == "missing" and ledger.silent.any():
         out.append(
             f"{int(ledger.silent.sum()):,} of {settled:,} proposals were silent and are left out: claims hold"
@@ -391,6 +392,28 @@ def list_warnings(ledger: Ledger, advice: str, *, is_contradicted: bool) -> list
         out.append(
             "claims are asymptotic: if rewards have bounds, declare them with rewards=(low, high) next time"
         )
+    return out
+
+
+def _say_what_never_came(ledger: Ledger, settled: int) -> list[str]:
+    """Name the metrics that nobody seems to report: where silence counts as 0, they look like good news."""
+    if settled < FEWEST_TO_ADVISE:
+        return []
+    out = []
+    for place, (name, intervals) in enumerate(zip(ledger.settings.names, ledger.gap_intervals, strict=True)):
+        average = intervals.average(ledger.feed.plans)
+        if average is None:
+            continue
+        if place == 0 and int(ledger.silent.sum()) < settled:
+            continue  # zeros were told
+        if ledger.settings.silence == "missing" and np.isnan(average.estimate):
+            out.append(f"no value of {name!r} was ever told, so nothing is known of it; is it reported?")
+        elif average.estimate == 0.0 and average.deviation == 0.0:
+            what = "was ever told" if place == 0 else "other than 0 was ever told"
+            out.append(
+                f"no value of {name!r} {what}, and silence counts as 0: make sure that it is reported before"
+                " you believe what is said of it"
+            )
     return out
 
 

@@ -14,7 +14,7 @@ from orthobandit.experiment.ledger.personal_feed import PersonalFeed
 from orthobandit.experiment.report.advice import FEW_SETTLED, too_early_words
 from orthobandit.policy.contextual.personalised import Effect, PersonalState, for_all
 from orthobandit.policy.contextual.rules import RuleComparison, RuleGain
-from orthobandit.showing.numbers import certainty_percent, estimate_words, number, share_words, span_words
+from orthobandit.showing.numbers import estimate_words, number, risk_percent, share_words, span_words
 from orthobandit.showing.rules import RuleLine, Table, effect_label, rule_table
 
 
@@ -162,7 +162,7 @@ def _guardrail_words(ledger: Ledger, rules: Sequence[RuleReport]) -> tuple[str, 
     wrong = sum(ledger.gap_intervals[place].delta for place in guarded)
     level = (
         "Guardrails, all together, rule out a rule that is within the margin, or clear one that is beyond its"
-        f" limit, in at most {certainty_percent(min(wrong, 1.0))} of experiments."
+        f" limit, in at most {risk_percent(min(wrong, 1.0))} of experiments."
     )
     return (*(_rail_words(one, rules) for one in judged), level)
 
@@ -240,7 +240,7 @@ def personal_advice(ledger: Ledger, personal: PersonalReport) -> str:
     looks = max(allowed, key=lambda rule: rule.gain or 0.0)
     harmful = [rule for rule in personal.rules if rule.harms]
     if personal.best is not None:
-        wrong = certainty_percent(ledger.settings.policy.delta)  # type: ignore[attr-defined]
+        wrong = risk_percent(ledger.settings.policy.delta)  # type: ignore[attr-defined]
         those = "no guardrail rules out" if harmful else "are judged"
         return (
             f"Follow the rule {personal.best!r}: it earns most of the {len(allowed)} rules that {those}"

@@ -14,7 +14,6 @@ from orthobandit.showing.charts import Bar, Column, Forest, draw_intervals, fore
 from orthobandit.showing.html import PageTable, html_table, html_words, render_page
 from orthobandit.showing.numbers import (
     Interval,
-    certainty_percent,
     estimate_words,
     is_known,
     lift_words,
@@ -23,6 +22,7 @@ from orthobandit.showing.numbers import (
     percent_words,
     shares_words,
     span_words,
+    sure_percent,
 )
 from orthobandit.showing.rules import Table
 from orthobandit.showing.text import (
@@ -366,7 +366,7 @@ def _details(report: Report) -> PageTable:
 
 def _other_metric(report: Report, metric: MetricReport) -> dict[str, Any]:
     """Return what the page shows of a metric other than the objective."""
-    certainty = certainty_percent(metric.certainty)
+    certainty = sure_percent(1.0 - metric.certainty)
     bars = bars_of(report, metric)
     head: tuple[Column, ...] = ()
     if any(is_known(rate) for rate, _, _ in metric.rates):

@@ -246,7 +246,8 @@ class Report:
     @property
     def level_words(self) -> str:
         """The levels at which statements about the objective hold, each kind and all together."""
-        return level_words(self.certainty, self.joint, self.metrics[0].name)
+        # Where there is nothing to find out nobody can win, and be it falsely.
+        return level_words(self.certainty if self.has_rivals else 0.0, self.joint, self.metrics[0].name)
 
     def __str__(self) -> str:
         from orthobandit.experiment.report.render import text_of
@@ -347,6 +348,8 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     shown = (coherent.clip(estimates), coherent.low, coherent.high)
     if coherent.is_empty:
         shown = (np.full(len(labels), np.nan),) * 3
+    elif ledger.arms.dimension == 0:
+        shown = (np.zeros(len(labels)),) * 3  # by their features the arms are the same
     joint = _joint(ledger, decision)
     metrics = (
         _metric(ledger, 0, shown, joint),

@@ -263,3 +263,77 @@ def test_a_label_of_two_lines_is_one_row_of_the_table():
     experiment.ask()
     assert "1 proposal, 0 settled" in str(experiment)
     assert "  a�b" in str(experiment)
+
+
+def test_a_metric_that_nobody_reports_is_named():
+    """Where silence counts as 0, a guardrail whose metric is never reported clears every arm."""
+    experiment = two_pages(
+        objective="sale",
+        metrics=[Metric("crash", rewards=(0, 1)), Metric("seconds")],
+        guardrails=[Guardrail("crash", margin=0.2)],
+    )
+    for _ in range(15):
+        proposals = experiment.ask_many(100)
+        values = np.arange(100.0) % 2
+        experiment.tell_many([one.id for one in proposals], {"sale": values, "seconds": values})
+    report = experiment.report()
+    assert "every arm in play is cleared" in report.guardrails[0]
+    [warning] = [one for one in report.warnings if "ever told" in one]
+    assert warning == (
+        "no value of 'crash' other than 0 was ever told, and silence counts as 0: make sure that it is"
+        " reported before you believe what is said of it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("silence", "words"),
+    [
+        ("zero", "no value of 'reward' was ever told, and silence counts as 0"),
+        ("missing", "no value of 'reward' was ever told, so nothing is known of it"),
+    ],
+)
+def test_a_reward_that_nobody_reports_is_named(clock, silence, words):
+    experiment = two_pages(clock=clock, window="1h", silence=silence)
+    experiment.ask_many(99)
+    clock.now += 3600
+    assert not [one for one in experiment.report().warnings if "ever told" in one]
+    experiment.ask_many(1)
+    clock.now += 3600
+    assert [one for one in experiment.report().warnings if one.startswith(words)]
+
+
+def test_zeros_that_are_told_are_no_silence():
+    experiment = two_pages()
+    proposals = experiment.ask_many(200)
+    experiment.tell_many([one.id for one in proposals], [0.0] * 200)
+    assert not [one for one in experiment.report().warnings if "ever told" in one]
+
+
+def test_arms_that_are_the_same_by_their_features_differ_by_nothing():
+    experiment = Experiment.memory(ArmSet([[1, 2], [1, 2]], labels=["old", "new"]), rewards=(0, 1))
+    told(experiment, 200)
+    report = experiment.report()
+    assert [(arm.low, arm.high) for arm in report.arms] == [(0.0, 0.0)] * 2
+    assert "winner" not in str(report)
+    assert report.level_words.startswith("All intervals of 'reward' hold together")
+
+
+def test_printing_says_what_it_does_not_settle(clock):
+    experiment = two_pages(clock=clock, window="1h")
+    experiment.ask_many(3)
+    assert "note:" not in str(experiment)
+    clock.now += 3600
+    note = "the window of 3 awaited proposals has passed; printing changes nothing, report() settles them"
+    assert f"note: {note}" in str(experiment)
+    assert note in experiment._repr_html_()
+    assert "0 settled" in str(experiment)  # indeed nothing
+    assert experiment.report().settled == 3
+    assert "note:" not in str(experiment)
+
+
+def test_levels_and_shares_have_no_more_digits_than_mean_something():
+    experiment = two_pages(metrics=[Metric("seconds", rewards=(0, 9), delta=0.05 / 3)])
+    told(experiment, 10)
+    page = experiment.report().to_html()
+    assert "in at least 98.33 %" in page
+    assert "98.3333" not in page
