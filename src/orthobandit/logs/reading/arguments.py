@@ -10,7 +10,7 @@ from orthobandit._foundation.checks import check_choice, check_delta, check_posi
 from orthobandit.errors import InputError, ParameterError, RewardError
 from orthobandit.logs.question import BASELINES, MISSING, OBSERVED, SUMMARY_COLUMNS, Question
 from orthobandit.logs.reading.clock import PER_SECOND, is_there
-from orthobandit.logs.reading.csv_and_parquet import check_separator
+from orthobandit.logs.reading.csv_and_parquet import check_header, check_separator
 from orthobandit.logs.reading.rows import to_float
 from orthobandit.logs.reading.source import Opened, encode_keys, first_row
 from orthobandit.showing.text import visible
@@ -29,15 +29,25 @@ def check_question(opened: Opened, question: Question) -> None:
     check_separator(opened.name, list(opened.schema))
     for role, name in _roles(question):
         if name not in opened.schema:
-            raise InputError(
-                f"{role}={name!r}: {opened.name} has no such column; {nearest(name, opened.schema)}"
-            )
+            _refuse_unknown(opened, role, name)
+        check_header(opened.name, name, opened.headers)
     # A header without rows has columns, so this comes after they were found.
     if not len(opened.sample):
         raise InputError(f"{opened.name} has no rows; one row per draw is needed")
     for role, name in _roles(question):
         if role in NUMBERS:
             _check_number(opened, role, name)
+
+
+def _refuse_unknown(opened: Opened, role: str, name: str) -> None:
+    """Raise the error for a column that the log does not have."""
+    # The engine takes a later line for the header if the first has another number of fields than most.
+    if any(name in header for header in opened.headers):
+        raise InputError(
+            f"{role}={name!r}: the first line of {opened.name} names this column, but lines differ in their"
+            " number of fields, so a later one was taken for the header; mend the lines"
+        )
+    raise InputError(f"{role}={name!r}: {opened.name} has no such column; {nearest(name, opened.schema)}")
 
 
 def check_options(question: Question) -> None:
@@ -53,6 +63,7 @@ def check_options(question: Question) -> None:
 NUMBERS = (
     "reward",
     "metrics",
+    "quantiles",
     "guardrails",
     "noninferiority",
     "ratios",

@@ -1,5 +1,7 @@
 """Files of a log: which ones a path names, and how CSV, TSV and Parquet are read, separators included."""
 
+import csv
+import gzip
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from orthobandit.errors import FileFormatError
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the byte order marks
+MOST_HEADER_CHARACTERS = 1_000_000  # of the first line of a file
 SEPARATOR_WORDS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 
 
@@ -72,6 +75,35 @@ def read_files(backend: Any, files: Sequence[str], *, is_text: bool) -> Any:
     # DuckDB detects separator, quotes and header of text by itself. Columns are matched by name, because
     # files of a folder may have them in another order.
     return (backend.read_csv if is_text else backend.read_parquet)(files, union_by_name=True)
+
+
+def read_headers(files: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the fields of the first line of each text file, before an engine has made names of them."""
+    return tuple(_read_header(file) for file in files)
+
+
+def _read_header(file: str) -> tuple[str, ...]:
+    opened = gzip.open if file.lower().endswith(".gz") else open
+    try:
+        with opened(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
+            line = lines.readline(MOST_HEADER_CHARACTERS)
+    except (OSError, EOFError):
+        return ()  # the engine says what is wrong with it
+    # The separator is the sign that makes most fields.
+    found = [next(csv.reader([line], delimiter=sign), []) for sign in SEPARATORS]
+    return tuple(name.strip() for name in max(found, key=len))
+
+
+def check_header(name: str, column: str, headers: Sequence[tuple[str, ...]]) -> None:
+    """Raise :class:`FileFormatError` if the first lines of text files name a column more than once.
+
+    An engine would call the second one by another name, and take the first without a word.
+    """
+    often = max((header.count(column) for header in headers), default=0)
+    if often > 1:
+        raise FileFormatError(
+            f"{name} has {often} columns called {column!r}; rename all but the one that is meant"
+        )
 
 
 def check_separator(name: str, columns: Sequence[str]) -> None:

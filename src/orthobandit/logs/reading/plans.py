@@ -152,11 +152,12 @@ def _columns(
         for column in columns:
             proper = proper & (column >= 0).fill_null(False)
         p = plans[int(np.argmax(bad))]
+        per_cent = "; they look like per cent: divide by 100" if _are_proper(p[np.newaxis] / 100)[0] else ""
         raise ProbabilityError(
             f"probabilities {', '.join(question.probabilities)} are not a distribution in"
             f" {how_many(question, int(counts[bad[codes]].sum()))}{first_row(opened, ~proper)}, e.g."
             f" {', '.join(f'{value:g}' for value in p)} (sum {p.sum():.9g}); they must be at least 0 and"
-            " sum to 1"
+            f" sum to 1{per_cent}"
         )
     return plans, codes.astype(np.int64)
 
@@ -264,11 +265,36 @@ def arms_of(
             return _one_hot(keys.texts), (
                 f"columns of probabilities are taken in the order of the arms: {pairs}",
             )
+        slip = _slip_words(keys.texts, [_without_prefix(name) for name in names])
+        # Repr: spaces at the ends of labels are among the reasons.
+        shown = ", ".join(map(repr, keys.texts[:8])) + (", …" if len(keys.texts) > 8 else "")
         raise InputError(
-            f"probabilities: {len(names)} columns ({', '.join(names)}) cannot be matched with the arms"
-            f" {', '.join(keys.texts[:8])}; call them p:<arm>, or name all of them"
+            f"probabilities: {len(names)} columns ({', '.join(names)}) cannot be matched with the"
+            f" {len(keys.texts)} arms {shown}; {slip or 'call them p:<arm>, or name all of them'}"
         )
     return _one_hot(keys.texts), ()
+
+
+def _without_prefix(name: str) -> str:
+    """Return the arm that a column of probabilities names, if it begins as such columns do."""
+    return next(
+        (name.removeprefix(prefix) for prefix in PREFIXES if prefix and name.startswith(prefix)), name
+    )
+
+
+def _slip_words(given: Iterable[str], known: Sequence[str]) -> str:
+    """Return the remedy for a label that differs from a known one only in case or spaces; "" if none does."""
+    meant = {_folded(label): label for label in known}
+    for label in given:
+        found = meant.get(_folded(label))
+        if found is not None and found != label:
+            return f"{label!r} and {found!r} differ only in case or spaces: write them alike"
+    return ""
+
+
+def _folded(label: str) -> str:
+    """Return a label without what is easily mistyped."""
+    return " ".join(label.split()).casefold()
 
 
 def _look_alike(keys: Coded, counts: Whole) -> tuple[str, ...]:
@@ -292,7 +318,7 @@ def alike_labels(labels: Sequence[str]) -> list[list[int]]:
     """
     groups: dict[str, list[int]] = {}
     for place, text in enumerate(labels):
-        groups.setdefault(" ".join(text.split()).casefold(), []).append(place)
+        groups.setdefault(_folded(text), []).append(place)
     return [places for places in groups.values() if len(places) > 1]
 
 
@@ -312,12 +338,12 @@ def arm_numbers(opened: Opened, question: Question, arms: ArmSet, keys: Coded, c
     unknown = [text for text, number in zip(keys.texts, numbers, strict=True) if number < 0]
     if unknown:
         rows = how_many(question, int(counts[numbers[keys.codes] < 0].sum()))
-        column = opened.table[question.arm]
-        where = first_row(opened, column.cast("string") == unknown[0])
+        own = key_of(opened.table[question.arm], opened.schema[question.arm])
+        where = first_row(opened, own.cast("string") == unknown[0])
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise LabelError(
             f"arm={question.arm!r} holds {unknown[0]!r}{more}, not among the arms, in {rows}{where};"
-            f" {nearest(unknown[0], arms.labels)}"
+            f" {_slip_words(unknown, arms.labels) or nearest(unknown[0], arms.labels)}"
         )
     if question.reference is not None and question.reference not in places:
         raise LabelError(

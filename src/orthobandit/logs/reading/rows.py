@@ -90,8 +90,11 @@ def key_of(column: Any, kind: Any) -> Any:
     if kind.is_floating():
         # NaN is a group of its own in some engines and of NULL in others.
         return ibis().ifelse(is_there(column), column, None)
-    is_plain = kind.is_string() or kind.is_numeric()
-    return column if is_plain and not kind.is_boolean() else column.cast("string")
+    if kind.is_boolean():
+        # Not a cast: engines write booleans in different ways, and DuckDB's reader of CSV returns the text of
+        # the file instead, in some queries and not in others.
+        return ibis().cases((column, "true"), (~column, "false"))
+    return column if kind.is_string() or kind.is_numeric() else column.cast("string")
 
 
 def segments_of(question: Question, groups: Any) -> tuple[tuple[str, ...], Whole]:

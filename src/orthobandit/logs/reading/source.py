@@ -31,7 +31,7 @@ from orthobandit.errors import (
 )
 from orthobandit.estimate import Bounded, Confidence
 from orthobandit.logs.question import Question
-from orthobandit.logs.reading.csv_and_parquet import check_files, find_files, read_files
+from orthobandit.logs.reading.csv_and_parquet import check_files, find_files, read_files, read_headers
 
 REMOTE_FILES = ("http", "https", "ftp", "s3", "gs", "gcs", "az", "abfs", "file")
 SAMPLE_ROWS = 10_000  # rows from which kinds of values and offsets are taken
@@ -88,6 +88,8 @@ class Opened:
         Fields of a Question that the source itself knows, e.g. which columns an export has.
     notes : tuple of str
         What a reader should know of how it was opened.
+    headers : tuple of tuple of str
+        The fields of the first line of each text file.
     """
 
     table: Any
@@ -95,6 +97,7 @@ class Opened:
     is_ordered: bool = False
     fields: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    headers: tuple[tuple[str, ...], ...] = ()
     closers: list[Callable[[], object]] = field(default_factory=list, repr=False)
 
     def fetch(self, expression: Any) -> Any:
@@ -299,7 +302,8 @@ def _from_files(path: str) -> Opened:
     files = find_files(path)
     is_text = check_files(files)
     backend, closers = _duckdb()
-    opened = Opened(None, path, is_ordered=True, closers=closers)
+    headers = read_headers(files) if is_text else ()
+    opened = Opened(None, path, is_ordered=True, headers=headers, closers=closers)
     with opened.kept(), engine(path, "; is it what its name says, and are all its rows of one kind?"):
         opened.table = _in_microseconds(read_files(backend, files, is_text=is_text))
     return opened

@@ -134,7 +134,7 @@ def test_rows_that_share_a_distribution_each_count(monkeypatch):
     [
         ("p_a", 0.9999, "are not a distribution in 1 rows"),
         ("p_b", None, "are not a distribution in 1 rows"),
-        ("arm", "d", "cannot be matched with the arms a, b, c, d"),
+        ("arm", "d", "cannot be matched with the 4 arms 'a', 'b', 'c', 'd'"),
         ("arm", None, "is empty in 1 rows"),
         ("hour", None, "is missing in 1 rows"),
         ("reward", None, "missing"),

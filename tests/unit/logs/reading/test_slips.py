@@ -12,12 +12,15 @@ from orthobandit import analyse
 from orthobandit.cli import main
 from orthobandit.errors import (
     FileFormatError,
+    InputError,
+    LabelError,
     MissingExtraError,
     ParameterError,
+    ProbabilityError,
     RewardError,
     SourceError,
 )
-from orthobandit.logs import warehouse_sql
+from orthobandit.logs import Quantile, warehouse_sql
 
 ASKED = {"arm": "arm", "reward": "y", "time": "at", "split": "equal"}
 
@@ -156,3 +159,67 @@ def test_urls_that_cannot_be_opened(url, words, tmp_path):
     with pytest.raises((SourceError, MissingExtraError), match=words):
         analyse(url.format(folder=str(tmp_path).lstrip("/")), table="log", **ASKED)
     assert not list(tmp_path.iterdir())  # nothing was created by reading
+
+
+def test_a_column_that_the_first_line_names_twice_is_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("at,arm,y,y\n" + "".join(f"{row},{'ab'[row % 2]},1,{row}\n" for row in range(60)))
+    with pytest.raises(FileFormatError, match="has 2 columns called 'y'; rename all but the one"):
+        analyse(str(path), **ASKED)
+    # A name that is not used may come twice.
+    path.write_text("at,arm,y,z,z\n" + "".join(f"{row},{'ab'[row % 2]},{row},1,1\n" for row in range(60)))
+    assert analyse(str(path), **ASKED).rows == 60
+
+
+def test_lines_that_hide_the_header_are_named(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("at,arm,y\n1,a\n2,b,3,4\n")
+    with pytest.raises(
+        InputError, match=r"the first line of .* names this column, but lines differ in their"
+    ):
+        analyse(str(path), **ASKED)
+
+
+@pytest.mark.parametrize("words", [("True", "False"), ("TRUE", "FALSE"), ("true", "false")])
+def test_arms_that_are_booleans_have_one_name_in_all_files(tmp_path, words):
+    rng = np.random.default_rng(3)
+    lines = [
+        f"{row // 20},{words[int(arm)]},{row % 7},{user}\n"
+        for row, (arm, user) in enumerate(
+            zip(rng.integers(0, 2, 2000), rng.integers(0, 40, 2000), strict=True)
+        )
+    ]
+    path = tmp_path / "log.csv"
+    path.write_text("at,arm,y,user\n" + "".join(lines))
+    found = analyse(str(path), **ASKED)
+    assert found.labels == ("false", "true")
+    # Each of the 40 users is in both arms.
+    assert not any("keep to one arm" in note for note in found.notes)
+    with pytest.raises(
+        LabelError, match="'false' and 'FALSE' differ only in case or spaces: write them alike"
+    ):
+        analyse(str(path), **(ASKED | {"split": {"FALSE": 0.5, "TRUE": 0.5}}))
+
+
+def test_columns_of_probabilities_that_miss_a_spelling_of_an_arm_name_both_spellings():
+    rows = log().append_column("p:old", [np.full(400, 0.5)]).append_column("p:new", [np.full(400, 0.5)])
+    labels = rows["arm"].to_pylist()
+    labels[:2] = ["new ", "old"]
+    asked = ASKED | {"split": None, "probabilities": ["p:old", "p:new"]}
+    with pytest.raises(InputError, match="'new ' and 'new' differ only in case or spaces: write them alike"):
+        analyse(rows.set_column(1, "arm", [labels]), **asked)
+
+
+def test_probabilities_in_per_cent_are_recognised():
+    rows = log().append_column("p:old", [np.full(400, 50.0)]).append_column("p:new", [np.full(400, 50.0)])
+    with pytest.raises(ProbabilityError, match="sum to 1; they look like per cent: divide by 100"):
+        analyse(rows, **(ASKED | {"split": None, "probabilities": ["p:old", "p:new"]}))
+
+
+def test_a_quantile_of_text_is_refused_as_other_metrics_are():
+    with pytest.raises(InputError, match="quantiles='arms' holds text that is not a number"):
+        analyse(
+            log().append_column("arms", log()["arm"]).set_column(4, "arms", [[f"n{n}" for n in range(400)]]),
+            **ASKED,
+            metrics={"arms": Quantile(0.5)},
+        )
