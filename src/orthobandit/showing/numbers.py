@@ -25,6 +25,11 @@ def is_known(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
 
+def finite(value: float | None) -> float | None:
+    """Return a number, or None for one that is not finite, so that nothing is known."""
+    return float(value) if is_known(value) else None
+
+
 def number(value: float | None, places: int | None = None, sign: str = "") -> str:
     """Return a number with thousands separators and this many decimal places, or four digits if None.
 

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.types import Array
-from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
 from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
 from orthobandit.experiment.ledger.personal_feed import PersonalFeed
 from orthobandit.experiment.report.advice import FEW_SETTLED, too_early_words
 from orthobandit.policy.contextual.personalised import Effect, PersonalState, for_all
 from orthobandit.policy.contextual.rules import RuleComparison, RuleGain
-from orthobandit.showing.numbers import estimate_words, number, risk_percent, share_words, span_words
+from orthobandit.showing.numbers import estimate_words, finite, number, risk_percent, share_words, span_words
 from orthobandit.showing.rules import RuleLine, Table, effect_label, rule_table
 
 
@@ -184,19 +183,15 @@ def _rule(gain: RuleGain, *, is_possible: bool) -> RuleReport:
     return RuleReport(
         gain.rule,
         gain.estimate if known else None,
-        _finite(gain.low),
-        _finite(gain.high),
+        finite(gain.low),
+        finite(gain.high),
         gain.different,
         is_possible,
     )
 
 
 def _effect(effect: Effect) -> EffectReport:
-    return EffectReport(effect.arm, effect.column, effect.estimate, _finite(effect.low), _finite(effect.high))
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None else finite(value)
+    return EffectReport(effect.arm, effect.column, effect.estimate, finite(effect.low), finite(effect.high))
 
 
 def _audiences(feed: PersonalFeed, state: PersonalState) -> tuple[AudienceReport, ...]:

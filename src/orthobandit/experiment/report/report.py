@@ -8,7 +8,6 @@ import numpy as np
 
 from orthobandit._foundation.frames import Library, frame_of, write_columns
 from orthobandit._foundation.types import Array
-from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.confidence.coherence import Coherent, project_intervals
 from orthobandit.estimate.follow.rates import rates_of
 from orthobandit.experiment.ledger.ledger import Ledger
@@ -30,6 +29,7 @@ from orthobandit.experiment.report.personal import (
     personal_report,
 )
 from orthobandit.policy.base import Decision
+from orthobandit.showing.numbers import finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

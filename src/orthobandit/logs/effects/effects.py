@@ -8,7 +8,6 @@ from scipy.special import ndtri, stdtrit
 
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate import ContrastSequence
-from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.confidence.coherence import close_differences
 from orthobandit.estimate.confidence.evidence import Evidence, Seen, Steps, Tuning
 from orthobandit.estimate.confidence.modes import EVENTS
@@ -27,6 +26,7 @@ from orthobandit.logs.effects.joint import (
     region_for_one_look,
 )
 from orthobandit.logs.results import Effect, Interval
+from orthobandit.showing.numbers import finite
 
 MAX_ROWS_FACTOR = 1e9  # times the rows so far: what takes longer is never
 BISECTION_STEPS = 30  # of bisection on a logarithmic scale: rows are then right to eight digits

@@ -12,7 +12,6 @@ import numpy as np
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, ContrastSequence
-from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells
@@ -31,7 +30,7 @@ from orthobandit.logs.effects.effects import (
 )
 from orthobandit.logs.question import Question
 from orthobandit.logs.results import ArmSummary, Effect, Interval, MetricResult, Moment, NonInferiority
-from orthobandit.showing.numbers import number
+from orthobandit.showing.numbers import finite, number
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ import numpy as np
 from orthobandit._foundation.types import Array
 from orthobandit.errors import InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence
-from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.follow.rules import RuleCells, RuleMeasure, RuleScores, follow_rules, rows_changed
 from orthobandit.estimate.health.sample_ratio import ALARM, totals_p_value
 from orthobandit.logs.effects.effects import below_another, reference_effect, verdict_of
@@ -24,6 +23,7 @@ from orthobandit.logs.results import (
     Personal,
     RuleResult,
 )
+from orthobandit.showing.numbers import finite
 
 # Of δ, for effects by context; the rest is for the gains of rules. All of them then hold together.
 EFFECTS_SHARE = 0.5

@@ -19,7 +19,6 @@ import numpy as np
 
 from orthobandit._foundation.types import Array, Mask
 from orthobandit.estimate import Bounded
-from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.follow.averages import Aim, Score
 from orthobandit.estimate.follow.cells import Cells, Measure
 from orthobandit.estimate.follow.metric import follow_metric
@@ -27,6 +26,7 @@ from orthobandit.logs.effects.effects import NOTHING, reference_effect
 from orthobandit.logs.effects.metrics import Asked, summaries
 from orthobandit.logs.question import Quantile
 from orthobandit.logs.results import Effect, Interval, MetricResult
+from orthobandit.showing.numbers import finite
 
 FALL = 4.0  # thresholds from the middle, at which the share of δ is a quarter
 

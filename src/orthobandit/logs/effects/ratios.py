@@ -8,7 +8,6 @@ import numpy as np
 import scipy
 
 from orthobandit._foundation.types import Array
-from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells, Measure
@@ -31,6 +30,7 @@ from orthobandit.logs.effects.joint import (
 )
 from orthobandit.logs.effects.metrics import Asked, mode_in_words, summaries
 from orthobandit.logs.results import Effect, Interval, MetricResult
+from orthobandit.showing.numbers import finite
 
 # Levels of a pair of arms in this order: numerator and denominator of the arm, then those of the other.
 ABOVE, BELOW, OTHER_ABOVE, OTHER_BELOW = range(4)

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.types import Array, Mask
 from orthobandit.errors import LabelError, ProbabilityError
-from orthobandit.estimate.certificate import finite
 from orthobandit.estimate.follow.averages import Aim, Score
 from orthobandit.estimate.follow.cells import Cells
 from orthobandit.estimate.plan import checked_probabilities
 from orthobandit.logs.results import Value
+from orthobandit.showing.numbers import finite
 
 
 def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:

@@ -8,11 +8,11 @@ import numpy as np
 
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError, ParameterError, RewardError
-from orthobandit.estimate.follow.cells import Cells
+from orthobandit.estimate.follow.cells import MOST_FEEDS, MOST_NUMBERS, Cells
 from orthobandit.logs.question import Quantile, Question
 from orthobandit.logs.reading.arguments import check_question, refuse_missing
 from orthobandit.logs.reading.clock import Clock, clock_of, when_of
-from orthobandit.logs.reading.own_rows import have_own_rows, read_own_rows
+from orthobandit.logs.reading.own_rows import read_own_rows
 from orthobandit.logs.reading.plans import Drawn, read_draws
 from orthobandit.logs.reading.rows import (
     MOST_EXACT,
@@ -27,6 +27,7 @@ from orthobandit.logs.reading.rows import (
 from orthobandit.logs.reading.source import SAMPLE_ROWS, Opened, first_row, ibis
 
 MAX_SQUARE = 1e200  # of the squares of a cell: products of three such values must stay finite
+OWN_SHARE = 0.5  # distinct distributions a row, from which on they are the rows' own
 THRESHOLD_ROWS = 500  # the first in time, that choose where the distribution is looked at
 # Thresholds around the quantile of these rows, and how many of its standard errors they reach to each side.
 INNER_THRESHOLDS = 32
@@ -134,7 +135,7 @@ def cells_of(opened: Opened, question: Question, *, by_row: bool = False) -> Gat
     """
     check_question(opened, question)
     clock = clock_of(opened, question)
-    if by_row and have_own_rows(opened, question):
+    if by_row and _have_own_rows(opened, question):
         kept = _gather_own_rows(opened, question, clock)
         if kept is not None:
             return kept
@@ -162,6 +163,29 @@ def cells_of(opened: Opened, question: Question, *, by_row: bool = False) -> Gat
     notes = opened.notes + gathered.notes + tuple(note for note in found_in_rows if note)
     is_boolean = _are_boolean(opened, question)
     return replace(gathered, notes=notes, is_boolean=is_boolean, quantiles_from=quantiles_from)
+
+
+def _have_own_rows(opened: Opened, question: Question) -> bool:
+    """Tell whether each row has its own distribution, and no option of the question needs groups of rows."""
+    if not opened.is_ordered or question.time is None or len(question.probabilities) < 2:
+        return False
+    others = (question.arms, question.plan, question.plans, question.split, question.summary)
+    if any(one is not None for one in others):
+        return False
+    if question.covariates or question.context or question.quantiles or question.ratios:
+        return False
+    sample = opened.sample
+    names = [name for name in question.probabilities if name in sample.column_names]
+    few = len(sample.group_by(names).aggregate([])) if names else 0
+    if few < OWN_SHARE * len(sample):
+        return False
+    table = opened.table
+    wanted = {f"d{place}": table[name].approx_nunique() for place, name in enumerate(names)}
+    row = opened.fetch(table.aggregate(n=table.count(), **wanted)).to_pylist()[0]
+    rows = int(row.pop("n"))
+    # Of fewer rows a certificate can list all, and it does.
+    is_many = rows > MOST_FEEDS or rows * len(question.probabilities) > MOST_NUMBERS
+    return is_many and max(row.values()) >= OWN_SHARE * rows
 
 
 def _are_boolean(opened: Opened, question: Question) -> Mask:

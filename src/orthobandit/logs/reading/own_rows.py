@@ -14,7 +14,7 @@ import numpy as np
 
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.estimate.follow.cells import MOST_FEEDS, MOST_NUMBERS, Cells
+from orthobandit.estimate.follow.cells import Cells
 from orthobandit.estimate.follow.row_file import CHUNK_ROWS, RowFile
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.clock import Clock
@@ -25,7 +25,6 @@ from orthobandit.logs.reading.source import Opened
 BATCH_ROWS = 131_072
 MOST_CELLS = 1_000_000  # a bucket, segment and arm each
 SPAN = 50_000_000  # bucket numbers that a table may hold
-OWN_SHARE = 0.5  # distinct distributions a row, from which on they are the rows' own
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,29 +46,6 @@ class OwnRows:
             if end - begin > CHUNK_ROWS or _has_alike(file.read(begin, end), 1 + file.arms):
                 return True
         return False
-
-
-def have_own_rows(opened: Opened, question: Question) -> bool:
-    """Tell whether each row has its own distribution, and no option of the question needs groups of rows."""
-    if not opened.is_ordered or question.time is None or len(question.probabilities) < 2:
-        return False
-    others = (question.arms, question.plan, question.plans, question.split, question.summary)
-    if any(one is not None for one in others):
-        return False
-    if question.covariates or question.context or question.quantiles or question.ratios:
-        return False
-    sample = opened.sample
-    names = [name for name in question.probabilities if name in sample.column_names]
-    few = len(sample.group_by(names).aggregate([])) if names else 0
-    if few < OWN_SHARE * len(sample):
-        return False
-    table = opened.table
-    wanted = {f"d{place}": table[name].approx_nunique() for place, name in enumerate(names)}
-    row = opened.fetch(table.aggregate(n=table.count(), **wanted)).to_pylist()[0]
-    rows = int(row.pop("n"))
-    # Of fewer rows a certificate can list all, and it does.
-    is_many = rows > MOST_FEEDS or rows * len(question.probabilities) > MOST_NUMBERS
-    return is_many and max(row.values()) >= OWN_SHARE * rows
 
 
 def read_own_rows(opened: Opened, question: Question, clock: Clock, offset: Array) -> OwnRows | None:

@@ -13,7 +13,7 @@ from orthobandit.estimate.follow import row_file
 from orthobandit.logs import analyse
 from orthobandit.logs.analysis import _question, analysis_of
 from orthobandit.logs.question import Guardrail
-from orthobandit.logs.reading import own_rows
+from orthobandit.logs.reading import group_by, own_rows
 from orthobandit.logs.reading.group_by import cells_of
 from orthobandit.logs.reading.source import open_source
 from orthobandit.verify import verify_file
@@ -55,8 +55,8 @@ def made(seed, rows=3000, *, hours=60, never=0.0, absent=0.0, repeated=0, scale=
 
 def both(monkeypatch, log, **asked):
     """Return what both ways say of a log."""
-    monkeypatch.setattr(own_rows, "MOST_FEEDS", 10)
-    monkeypatch.setattr(own_rows, "MOST_NUMBERS", 10)
+    monkeypatch.setattr(group_by, "MOST_FEEDS", 10)
+    monkeypatch.setattr(group_by, "MOST_NUMBERS", 10)
     question = _question(OWN | asked)
     found = []
     for by_row in (True, False):
@@ -146,7 +146,7 @@ def test_what_is_wrong_is_said_as_ever(column, value, words, monkeypatch):
     values[100] = value
     place = log.column_names.index(column)
     wrong = log.set_column(place, column, pa.array(values, log[column].type))
-    monkeypatch.setattr(own_rows, "MOST_FEEDS", 10)
+    monkeypatch.setattr(group_by, "MOST_FEEDS", 10)
     said = []
     for by_row in (True, False):
         with open_source(wrong) as opened, pytest.raises(OrthobanditError, match=words) as caught:
@@ -161,7 +161,7 @@ def test_a_short_log_keeps_its_certificate(tmp_path):
 
 
 def test_few_distributions_are_grouped(monkeypatch):
-    monkeypatch.setattr(own_rows, "MOST_FEEDS", 10)
+    monkeypatch.setattr(group_by, "MOST_FEEDS", 10)
     log = made(10, rows=400)
     for name, p in (("p_a", 0.2), ("p_b", 0.3), ("p_c", 0.5)):
         log = log.set_column(log.column_names.index(name), name, pa.array(np.full(400, p)))
