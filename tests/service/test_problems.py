@@ -253,7 +253,7 @@ def test_an_experiment_of_a_newer_release_is_refused_by_the_name_of_the_release(
     ("more", "detail"),
     [
         ({"explore": 0.1}, "explore=0.1 is for personalised experiments"),
-        ({"arms": [str(number) for number in range(1001)]}, "arms are 1,001 labels, and without features"),
+        ({"arms": [str(number) for number in range(2001)]}, "arms are 2,001 labels, and without features"),
         ({"metrics": [{"name": "m", "delta": 0.95}]}, "metric 'm': delta=0.95 lets claims be wrong"),
         ({"guardrails": [{"metric": "reward", "margin": -1}]}, "guardrail on 'reward': margin=-1.0 must be"),
         (
@@ -272,10 +272,10 @@ def test_settings_that_cannot_be_meant_are_refused_with_what_they_belong_to(http
 
 def test_no_more_labels_are_added_than_can_be_given(http):
     http.post("/v1/experiments", json={**TWO, "key": "grows"})
-    labels = [f"new {number}" for number in range(999)]
+    labels = [f"new {number}" for number in range(1999)]
     answer = http.post("/v1/experiments/grows/arms", json={"arms": labels})
     assert is_problem(answer, 422, "invalid"), answer.text
-    assert "arms would be 1,001 labels" in answer.json()["detail"]
+    assert "arms would be 2,001 labels" in answer.json()["detail"]
 
 
 def test_a_compressed_body_is_named(http):

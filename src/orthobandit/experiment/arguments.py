@@ -92,7 +92,7 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
         window=window,
         silence=options.silence,
         sticky=bool(options.sticky),
-        reference=arm_of(arms, options.reference, "reference"),
+        reference=_reference_of(arms, options.reference),
         holdout=options.holdout,
         metrics=(objective, *options.metrics),
         guardrails=tuple(options.guardrails),
@@ -220,6 +220,13 @@ def _warn_of_alike(labels: Sequence[str]) -> None:
             return
 
 
+def _reference_of(arms: ArmSet, reference: int | str) -> int:
+    """Return the number of the reference arm; the first one if nobody has named another."""
+    if reference == Options.reference:
+        return arm_of(arms, reference, "reference")
+    return chosen_arm_of(arms, reference, "reference")
+
+
 def _check_personal(arms: ArmSet, options: Options) -> None:
     """Raise `ParameterError` for settings that have no meaning in a personalised experiment."""
     if arm_of(arms, options.reference) != 0:
@@ -286,15 +293,21 @@ def arm_of(arms: ArmSet, arm: int | str, name: str = "arm") -> int:
             raise LabelError(str(error).replace("label=", f"{name}=", 1)) from None
     if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(arms):
         raise ParameterError(f"{name}={arm!r} is not an arm; arms are 0 to {len(arms) - 1}, or their labels")
-    # Labels such as '1' and '2': whoever has them as numbers means the label, not the place. The reference
-    # arm is number 0 where nobody has said anything.
-    is_default = name == "reference" and arm == Options.reference
-    if not is_default and arms.labels[arm] != str(arm) and str(arm) in arms.labels:
-        raise ParameterError(
-            f"{name}={arm!r} may be arm number {arm}, which is {arms.labels[arm]!r}, or the label"
-            f" {str(arm)!r}; give the label as text"
-        )
     return int(arm)
+
+
+def chosen_arm_of(arms: ArmSet, arm: int | str, name: str = "arm") -> int:
+    """Return :func:`arm_of` for a choice that is not taken back, and refuse a number that may be a label.
+
+    Where labels are '1', '2' and '3', the number 1 may be meant for the label '1', which is arm 0.
+    """
+    number = arm_of(arms, arm, name)
+    if not isinstance(arm, str) and arms.labels[number] != str(number) and str(number) in arms.labels:
+        raise ParameterError(
+            f"{name}={arm!r} may be arm number {number}, which is {arms.labels[number]!r}, or the label"
+            f" {str(number)!r}; give the label as text"
+        )
+    return number
 
 
 def arms_of(arms: ArmSet, available: Sequence[int | str] | None) -> list[int] | None:

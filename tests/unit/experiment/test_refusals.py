@@ -276,6 +276,8 @@ def test_a_number_that_is_also_a_label_of_another_arm_is_refused():
     with pytest.raises(ParameterError, match="arm=2 may be arm number 2, which is '0', or the label '2'"):
         one.retire(2)
     assert one.ask(available=[1]).label == "1"  # number and label agree
+    # Programs say by number what can be shown, in every call: there numbers are numbers.
+    assert one.ask(available=[2]).label == "0"
     one.retire("2")
     assert one.report().retirements[0][0] == "2"
 

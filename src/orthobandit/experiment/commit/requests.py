@@ -25,10 +25,10 @@ from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.arguments import (
     OfferedFeatures,
-    arm_of,
     arms_of,
     brought_features,
     check_names,
+    chosen_arm_of,
     covariates_of,
     features_by_label,
     numbers_of,
@@ -297,7 +297,7 @@ class Methods:
         """Return the request that takes an arm out."""
 
         def request(turn: Turn) -> None:
-            turn.ledger.note(self._clock(), "retire", arm=arm_of(turn.ledger.arms, arm))
+            turn.ledger.note(self._clock(), "retire", arm=chosen_arm_of(turn.ledger.arms, arm))
 
         return Change(request, ["retire", arm])
 

@@ -27,7 +27,7 @@ SMALL_BODY_BYTES = 2**16  # a body that needs no room of its own
 LARGE_BODIES_BYTES = 4 * MAX_BODY_BYTES  # larger bodies that are kept at the same time
 # Values in bodies and paths.
 MAX_ARMS = 10_000  # of an experiment
-MAX_PLAIN_ARMS = 1_000  # of labels alone: each then has as many features as there are arms
+MAX_PLAIN_ARMS = 2_000  # of labels alone: each then has as many features as there are arms
 MAX_FEATURES = 1_000  # of an arm
 MAX_ASKED = 10_000  # proposals of one request
 MAX_TOLD = 100_000  # rewards of one request
