@@ -212,9 +212,19 @@ def analysis_of(
         for one, measure in zip(asked, measures, strict=True)
         if one.denominator is not None
     }
-    results = tuple(
-        _result(cells, one, measure, reward, ratios, once=once)
+    followers = [
+        None
+        if one.denominator is not None
+        else reward
+        if one.kind == "reward"
+        else follow_metric(cells, measure)
         for one, measure in zip(asked, measures, strict=True)
+    ]
+    results = tuple(
+        metric_result(one, follower, once=once)
+        if follower is not None
+        else ratio_result(cells, one, measure, once=once, scores=ratios[one.name])
+        for one, measure, follower in zip(asked, measures, followers, strict=True)
     )
     results += tuple(_quantile_results(gathered, cells, measures[0], once=once))
     diagnostics = (*_contradictions(results), *diagnose(cells, question, reward, gathered.units))
@@ -246,8 +256,10 @@ def analysis_of(
             *gathered.notes,
             *unfinished,
             *_likely_times(question, cells),
-            *_notes(question, gathered, asked, measures),
-            *_explain_waiting(question, cells, asked, results, once=once),
+            *_notes(
+                question, gathered, asked, measures, is_open=len(results[0].droppable) < len(cells.arms) - 1
+            ),
+            *_explain_waiting(question, asked, results, followers, once=once),
             *_misleading_means(question, asked, results),
         ),
         is_clock=cells.is_clock,
@@ -516,22 +528,6 @@ def _measure(asked: Asked, question: Question, gathered: Gathered, reference: in
     )
 
 
-def _result(
-    cells: Cells,
-    asked: Asked,
-    measure: Measure,
-    reward: Follower,
-    ratios: Mapping[str, RatioScores],
-    *,
-    once: bool,
-) -> MetricResult:
-    """Return the result of a metric; the reward and all ratios have been followed already."""
-    if asked.denominator is not None:
-        return ratio_result(cells, asked, measure, once=once, scores=ratios[asked.name])
-    follower = reward if asked.kind == "reward" else follow_metric(cells, measure)
-    return metric_result(asked, follower, once=once)
-
-
 def _quantile_results(
     gathered: Gathered, cells: Cells, measure: Measure, *, once: bool
 ) -> Iterator[MetricResult]:
@@ -577,9 +573,14 @@ def _value(follower: Follower, reward: MetricResult, *, once: bool) -> Value:
 
 
 def _notes(
-    question: Question, gathered: Gathered, asked: Sequence[Asked], measures: Sequence[Measure]
+    question: Question,
+    gathered: Gathered,
+    asked: Sequence[Asked],
+    measures: Sequence[Measure],
+    *,
+    is_open: bool,
 ) -> list[str]:
-    """Return notes that a reader may not expect."""
+    """Return notes that a reader may not expect; `is_open` says whether the reward leaves several arms."""
     cells = gathered.cells
     out: list[str] = []
     if len(cells.times) == 1 and question.time is None and not question.fixed:
@@ -597,6 +598,11 @@ def _notes(
         )
     if question.covariates and question.ratios:
         out.append("covariates are not taken from ratios")
+    if question.fixed and question.time is not None and is_open:
+        out.append(
+            "these intervals are for one look at a size fixed beforehand, and it did not decide: to add rows"
+            " and look again, use intervals that hold at all times (leave out fixed=True, --fixed)"
+        )
     if not (question.asymptotic or question.covariates or question.fixed or len(cells.times) == 1):
         out += _undeclared(gathered, asked, measures)
     # Who named the arms in some order has said which is the first; the data have not.
@@ -677,21 +683,32 @@ def _misled(result: MetricResult, means: Mapping[str, float | None]) -> Iterator
 
 
 def _explain_waiting(
-    question: Question, cells: Cells, asked: Sequence[Asked], results: Sequence[MetricResult], *, once: bool
+    question: Question,
+    asked: Sequence[Asked],
+    results: Sequence[MetricResult],
+    followers: Sequence[Follower | None],
+    *,
+    once: bool,
 ) -> Iterator[str]:
     """Explain for each metric without intervals that a few large values are the reason, and what helps.
 
     Intervals of the asymptotic mode wait until the spread comes from enough values ("events"), so that no
     single one decides.
     """
-    arms = len(cells.arms)
-    for one, result in zip(asked, results, strict=False):  # quantiles, which come last, never wait
+    # Quantiles, which come last among the results, never wait.
+    for one, result, follower in zip(asked, results, followers, strict=False):
         others = [effect for effect in result.effects if effect.verdict != "reference"]
         has_interval = any(effect.interval != NOTHING for effect in others)
         is_known = any(effect.estimate is not None for effect in others)
         if one.denominator is not None or has_interval or not is_known:
             continue
+        if follower is None:  # a ratio
+            continue
+        cells = follower.cells
+        arms = len(cells.arms)
         largest, events = _largest_and_events(cells, one.column)
+        if not once:
+            events = min(events, _pair_events(follower))
         needed = EVENTS if once else float(events_needed(result.delta / (arms * (arms - 1))))
         # The gate looks at residuals, which are a little smaller than values around one mean.
         if events >= LIKELY_WAIT_RATIO * needed:
@@ -700,10 +717,23 @@ def _explain_waiting(
         cap = f"a cap fixed beforehand (caps={{{name!r}: LIMIT}}, --cap {name}=LIMIT)"
         limits = f"a declared range (bounds={{{name!r}: (LOW, HIGH)}}, --range {name}=LOW:HIGH) or {cap}"
         yield (
-            f"{name!r} has no intervals yet, because a few large values carry most of its spread: it is that"
-            f" of {events:.2g} values as large as {largest:,.4g}, and intervals wait for {needed:.0f}. More"
-            f" rows help, and so does {cap if question.covariates else limits}"
+            f"{name!r} has no intervals yet, because a few large values (up to {largest:,.4g}) carry most of"
+            f" the spread of its gaps: it is that of {events:.2g} of the largest, and intervals wait for"
+            f" {needed:.0f}. More rows help, and so does {cap if question.covariates else limits}"
         )
+
+
+def _pair_events(follower: Follower) -> float:
+    """Return how many times the largest square of a round the variance of some gap is: the most of any gap.
+
+    A large value weighs more in a round in which its arm had a small probability.
+    """
+    if follower.sequence is None:
+        return float(np.inf)
+    evidence = follower.sequence.evidence
+    largest = np.broadcast_to(evidence.peaks, evidence.variances.shape) ** 2
+    seen = largest > 0
+    return float(np.max(evidence.variances[seen] / largest[seen], initial=0.0)) if seen.any() else np.inf
 
 
 def _largest_and_events(cells: Cells, column: int) -> tuple[float, float]:

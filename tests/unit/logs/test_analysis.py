@@ -365,7 +365,8 @@ def test_intervals_that_wait_for_large_values_say_so_and_how_long(once):
     assert "+" not in found.sentence
     assert "∞ (∞" not in str(found)
     (note,) = [note for note in found.notes if "has no intervals yet" in note]
-    assert "values as large as 300, and intervals wait for" in note
+    assert "a few large values (up to 300) carry most of the spread" in note
+    assert "of the largest, and intervals wait for" in note
     assert "--cap spent=LIMIT" in note
     capped = analyse(spending(), **asked, caps={"spent": 50.0})
     assert effects(capped)["video"].verdict == "better"
@@ -425,3 +426,47 @@ def test_a_plain_mean_above_that_of_the_best_arm_is_named():
     assert "where the gap of 'other' over 'best' is -0.17 (-0.27 to -0.07)" in note
     # Of the best and the reference arm once, although it stands in both tables.
     assert note.count("'old'") == 2
+
+
+def test_the_first_sentence_names_the_two_arms_whose_gap_is_the_closest():
+    rng = np.random.default_rng(2)
+    arms = rng.integers(0, 3, 3000)
+    rewards = np.array([0.0, 0.1, -1.0])[arms] + rng.normal(size=3000)
+    log = pyarrow.table(
+        {"at": np.arange(3000) // 100, "arm": np.array(list("abc"))[arms], "y": rewards},
+    )
+    found = analyse(log, arm="arm", reward="y", time="at", split="equal")
+    assert "'c' can be dropped; 2 are left. If the gap of 'b' over 'a' is as estimated (" in found.sentence
+    # More rows are for those who may look again.
+    once = "are for one look at a size fixed beforehand, and it did not decide"
+    assert not any(once in note for note in found.notes)
+    fixed = analyse(log, arm="arm", reward="y", time="at", split="equal", fixed=True)
+    assert any(once in note for note in fixed.notes)
+
+
+def test_a_leader_of_whom_too_little_is_known_is_not_said_to_look_best():
+    rng = np.random.default_rng(5)
+    arms = rng.choice(3, 3000, p=[0.495, 0.495, 0.01])
+    paid = (rng.random(3000) < np.array([0.1, 0.1, 0.6])[arms]).astype(float)
+    log = pyarrow.table({"at": np.arange(3000) // 200, "arm": np.array(list("abc"))[arms], "paid": paid})
+    split = {"a": 0.495, "b": 0.495, "c": 0.01}
+    found = analyse(log, arm="arm", reward="paid", time="at", split=split)
+    assert effects(found)["b"].interval != (None, None)
+    assert "How many more rows would decide cannot be foreseen: the gap of " in found.sentence
+    assert found.sentence.endswith(f"over 'c' has no interval yet ('c' has {int((arms == 2).sum())} rows).")
+    assert "against 'c', whose estimate is the highest (all pairs at once)" in str(found)
+
+
+def test_one_large_value_of_an_arm_that_is_drawn_rarely_explains_missing_intervals():
+    rng = np.random.default_rng(0)
+    rows = 4000
+    arms = np.where(rng.random(rows) < 0.02, "c", "a")
+    rewards = rng.normal(size=rows)
+    rewards[np.flatnonzero(arms == "c")[10]] = 7.0
+    log = pyarrow.table({"at": np.arange(rows) // 100, "arm": arms, "y": rewards})
+    found = analyse(log, arm="arm", reward="y", time="at", split={"a": 0.98, "c": 0.02})
+    assert found.metrics[0].effects[1].interval == (None, None)
+    (note,) = [note for note in found.notes if "has no intervals yet" in note]
+    # Of all values together, 7² is less than a fiftieth of the spread.
+    assert "a few large values (up to 7) carry most of the spread of its gaps: it is that of " in note
+    assert float(note.split("it is that of ")[1].split()[0]) < 10

@@ -40,7 +40,14 @@ def verdict_words(metric: MetricResult, effect: Effect) -> str:
 
 def best_words(metric: MetricResult, best: str) -> str:
     """Return why all others are compared with one arm."""
-    return f"{best}, which {'is highest' if metric.kind in UNDIRECTED else 'looks best'} (all pairs at once)"
+    if not any(map(is_known, (end for one in metric.against_best for end in one.interval))):
+        what = "whose estimate is the highest"
+    elif metric.kind in UNDIRECTED:
+        what = "which is highest"
+    else:
+        is_proven = len(metric.droppable) == len(metric.summaries) - 1
+        what = "which is the best" if is_proven else "which looks best"
+    return f"{best}, {what} (all pairs at once)"
 
 
 def droppable_words(analysis: Analysis, metric: MetricResult) -> str:
@@ -264,13 +271,13 @@ def _recommend(reward: MetricResult) -> str:
         return _early_words(reward, known)
     if len(compared) == 1:
         one = compared[0]
-        return f"{one.arm!r} and {one.over!r} cannot be told apart yet.{_wait_words(one)}"
+        return f"{one.arm!r} and {one.over!r} cannot be told apart yet. {_wait_words(reward, one)}"
     dropped = f" {_list_words(reward.droppable)} can be dropped;" if reward.droppable else ""
     open_ones = [one for one in reward.against_best if one.verdict == "undecided"] or known
     nearest = min(open_ones, key=lambda one: abs(one.estimate or 0.0))
     if not reward.against_best:  # too many arms for all pairs: the one that looks best decides
         nearest = max(known, key=lambda one: one.estimate or 0.0)
-    return f"No arm is proven best yet:{dropped} {len(left)} are left.{_wait_words(nearest)}"
+    return f"No arm is proven best yet:{dropped} {len(left)} are left. {_wait_words(reward, nearest)}"
 
 
 def _gain_words(reward: MetricResult, label: str) -> str:
@@ -289,12 +296,20 @@ def _early_words(reward: MetricResult, known: list[Effect]) -> str:
     return f"{said} About {about(soonest)} more may be enough." if math.isfinite(soonest) else said
 
 
-def _wait_words(one: Effect) -> str:
+def _wait_words(reward: MetricResult, one: Effect) -> str:
     """Say how long it may take to decide on an effect."""
+    gap = f"the gap of {one.arm!r} over {one.over!r}"
     if one.more_rows is None or not math.isfinite(one.more_rows[0]):
-        return " As things stand, more rows would not decide."
+        if not any(map(is_known, one.interval)):
+            rows = {summary.arm: summary.rows for summary in reward.summaries}
+            fewest = min((one.arm, one.over), key=lambda label: rows.get(label, 0))
+            return (
+                f"How many more rows would decide cannot be foreseen: {gap} has no interval yet"
+                f" ({fewest!r} has {rows.get(fewest, 0):,} rows)."
+            )
+        return f"If {gap} is as estimated ({gap_words(one)}), it is too small to be decided."
     as_is, soonest, latest = one.more_rows
-    said = f" If the gap is as estimated ({gap_words(one)}), about {about(as_is)} more rows would decide;"
+    said = f"If {gap} is as estimated ({gap_words(one)}), about {about(as_is)} more rows would decide;"
     if about(soonest) == about(latest):  # what is waited for are events, whose number is known
         return f"{said[:-1]}."
     if math.isfinite(latest):
