@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 FINE = 1000  # units of a picture's width and height
 HUGE = 1e300  # beyond it differences overflow
+# Pixels of a forest plot: its width beside many other columns, a character, and the room between ticks.
+LEAST_AXIS_WIDTH = 160
+CHARACTER_WIDTH = 7
+TICK_ROOM = 8
 Series = Sequence[float | None]
 
 # Okabe & Ito (2008), told apart without colour vision; without yellow, which is too pale for a line.
@@ -188,14 +193,26 @@ def forest(
 ) -> Forest:
     """Return intervals on one scale, which has 0 and all `limits` on it; `unit` follows its numbers."""
     scale = bar_scale(bars, limits)
-    placed = [(scale.at(value), words) for value, words in scale.ticks(4)]
     return Forest(
         caption,
         [(bar, place_bar(bar, scale, limits)) for bar in bars],
-        # Words at the very edge would stick out.
-        [(place, f"{words}{unit}") for place, words in placed if 2 <= place <= 98],
+        _ticks_with_room(scale, unit),
         head,
     )
+
+
+def _ticks_with_room(scale: Scale, unit: str) -> list[tuple[float, str]]:
+    """Return places (per cent) and words of as many ticks as fit side by side beside the other columns."""
+    placed: list[tuple[float, str]] = []
+    for count in (4, 3, 2, 1):
+        found = [(scale.at(value), f"{words}{unit}") for value, words in scale.ticks(count)]
+        # Words at the very edge would stick out.
+        placed = [(place, words) for place, words in found if 2 <= place <= 98]
+        longest = max((len(words) for _, words in placed), default=0)
+        apart = min((right - left for (left, _), (right, _) in pairwise(placed)), default=100.0)
+        if apart * LEAST_AXIS_WIDTH / 100.0 >= longest * CHARACTER_WIDTH + TICK_ROOM:
+            break
+    return placed
 
 
 def bar_scale(bars: Sequence[Bar], limits: Sequence[float] = ()) -> Scale:

@@ -1,5 +1,7 @@
 """Charts: marks are where their numbers are, and what is not known has none."""
 
+from itertools import pairwise
+
 import pytest
 
 from orthobandit.showing.charts import Bar, Scale, Shape, band, forest, line, place_bar, stack
@@ -70,3 +72,14 @@ def test_areas_stand_on_top_of_each_other():
         Shape("low", points="0,750 1000,500 1000,1000 0,1000"),
         Shape("high", points="0,0 1000,0 1000,500 0,750"),
     ]
+
+
+@pytest.mark.parametrize(
+    "ends", [(-0.003, 0.0073), (-0.01, 0.011), (-1.0, 1.0), (-1.5e6, 2e6), (-1e-9, 1e-9), (0.0, 1e7)]
+)
+def test_words_of_ticks_have_room_side_by_side_in_a_narrow_column(ends):
+    ticks = forest("x", [Bar("a", sum(ends) / 2, ends)], unit=" %").ticks
+    width = 160  # pixels, in a page of 1,280 with long names
+    assert ticks
+    for (left, before), (right, after) in pairwise(ticks):
+        assert (right - left) * width / 100 > 7 * (len(before) + len(after)) / 2
