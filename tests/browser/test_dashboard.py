@@ -106,7 +106,7 @@ def test_metrics_and_guardrails_are_filled_in_row_by_row(chromium, server, axe, 
                 client.tell_many(key, [one.id for one in proposals], rewards)
         if not has_scripts:
             page.reload()
-        page.wait_for_selector("[data-part=health] .acted:has-text(\"it has retired 'with video'\")")
+        page.wait_for_selector("[data-part=health] .acted:has-text(\"has retired 'with video'\")")
         page.wait_for_selector("[data-part=metrics] tr.out:has-text('retired by the guardrail')")
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from dashboard_samples import in_words, visiting
+from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.service import Client
 from orthobandit.verify import verify
 from service_samples import token_of
@@ -63,8 +64,11 @@ def test_the_page_says_what_the_report_says(visitor):
     assert f"+{report['arms'][1]['gap']:.2f} (" in words
     assert "told, not settled: 1 in the mean" in words
     assert "Sample ratio arms are drawn as the plans say" in words
-    assert "Guardrail on seconds an arm is retired once it is proven above the reference arm" in words
-    assert "by more than 0.5; it has retired &#39;odd&#39;" in words
+    assert (
+        words.count("an arm is retired once it is proven above the reference arm") == 2
+    )  # by metric, and state
+    assert "by more than 0.5; every arm in play is cleared" in words
+    assert "Guardrail on seconds has retired &#39;odd&#39;" in words
     assert "odd retired by the guardrail" in words
     assert page.text.count('class="limit"') == 2  # one for each arm but the reference
     assert "Holdout reward" in words
@@ -102,3 +106,59 @@ def test_arms_that_are_alike_have_no_winner(visitor):
     assert "by their features, all arms are the same" in words
     for word in ("winner declared", "nobody has asked", " leads "):
         assert word not in words
+
+
+@pytest.fixture
+def at_the_edge(tmp_path):
+    """Yield a visitor of the dashboard, and a function that begins an experiment and sends exposures."""
+    where = tmp_path / "all.db"
+    with visiting(where) as found:
+        headers = {"Authorization": f"Bearer {token_of(where)}"}
+
+        def post(key, rewards, is_lost=lambda arm, place: False):
+            way = f"/v1/experiments/{key}"
+            body = {"key": key, "arms": ["old", "new"], "rewards": [0, 1], "window": "7d"}
+            found.http.post("/v1/experiments", json=body, headers=headers).raise_for_status()
+            data = found.http.get(f"{way}/plan", headers=headers).json()
+            plan = EdgePlan(**data)
+            drawn = [plan.draw(f"user-{number}") for number in range(len(rewards))]
+            for place, (one, reward) in enumerate(zip(drawn, rewards, strict=True)):
+                if is_lost(one.arm, place):
+                    continue
+                body = {"plan": plan.plan, "units": [one.unit], "arms": [one.arm], "rewards": [reward]}
+                answer = found.http.post(f"{way}/exposures", json=body, headers=headers)
+                assert answer.json()["taken"] == 1
+
+        yield found, post
+
+
+def test_an_alarm_is_said_once_on_the_page_and_nothing_contradicts_it(at_the_edge):
+    visitor, post = at_the_edge
+    # Of those who saw the second arm four in five are lost before anybody hears of them.
+    post("lossy", [place % 2 for place in range(400)], lambda arm, place: arm == 1 and place % 5)
+    words = in_words(visitor.get("/experiments/lossy"))
+    assert words.count("not drawn as the plans say") == 1
+    assert "Sample ratio see the alarm above" in words
+    assert "times instead of" in words
+    assert "While there is an alarm, intervals and error rates need not hold" in words
+    for claim in ("False winners", "leads", "winner"):
+        assert claim not in words
+    assert "1 alarm" in in_words(visitor.get(""))
+
+
+def test_the_page_says_which_proposal_holds_up_others(at_the_edge):
+    visitor, post = at_the_edge
+    post("edge", [None, 1, 0, None])
+    words = in_words(visitor.get("/experiments/edge"))
+    held_up = "2 with rewards wait for proposal 1, which has none yet; it settles 7 days after its draw"
+    assert f"{held_up} at the latest." in words
+
+
+def test_shares_and_levels_have_as_many_digits_as_mean_something(tmp_path):
+    where = tmp_path / "all.db"
+    with visiting(where) as found, Client(str(found.http.base_url), token_of(where)) as client:
+        metrics = [{"name": "seconds", "rewards": [0, 4], "delta": 0.05 / 3}]
+        client.create("page", ["old", "new"], rewards=[0, 1], metrics=metrics, delta=0.05 / 3)
+        words = in_words(found.get("/experiments/page"))
+    assert "all intervals hold in at least 98.33 % of experiments" in words
+    assert "False winners ≤ 1.67 % of experiments" in words

@@ -1,5 +1,6 @@
 """The sentences of a report: advice, outlook, warnings, alarms, and how sure it is."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,9 +9,10 @@ from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.estimate.confidence.coherence import Coherent
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
+from orthobandit.estimate.health.constancy import Drift
 from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
 from orthobandit.policy.base import Decision
-from orthobandit.showing.numbers import about, duration_words, risk_percent, sure_percent
+from orthobandit.showing.numbers import about, duration_words, risk_percent, span_words, sure_percent
 from orthobandit.theory import identification_limit
 
 # Settled proposals before which nobody needs to hear how to set up the next experiment.
@@ -241,13 +243,13 @@ def too_early_words(ledger: Ledger, ending: str) -> str:
     return f"Too early: {ledger.waiting.first - 1:,} of {asked:,} visitors settled{ending}."
 
 
-def explain_held_up(ledger: Ledger) -> str:
-    """Say which proposal holds up the rewards of later ones; nothing if few of them wait.
+def explain_held_up(ledger: Ledger, fewest: int = FEW_SETTLED) -> str:
+    """Say which proposal holds up the rewards of later ones; nothing if fewer than `fewest` wait.
 
     Rewards enter in the order of draws, so that one proposal can hold up all that came after it.
     """
     told = len(ledger.waiting.provisional(0)[0])
-    if told < FEW_SETTLED:
+    if told < fewest:
         return ""
     window = ledger.settings.window
     lacking = _not_told(ledger)
@@ -256,7 +258,10 @@ def explain_held_up(ledger: Ledger) -> str:
     if objective not in lacking:
         told -= 1  # the one that is waited for
         why = f"of which {lacking[0]!r} is not told yet" if lacking else "final at the end of its window"
-    held_up = f"{told:,} with rewards wait for proposal {ledger.waiting.first:,}, {why}"
+    if not told:
+        return ""
+    who = "1 with a reward waits" if told == 1 else f"{told:,} with rewards wait"
+    held_up = f"{who} for proposal {ledger.waiting.first:,}, {why}"
     if np.isfinite(window) and why == "final at the end of its window":
         return held_up
     if np.isfinite(window):
@@ -430,27 +435,42 @@ def name_alarms(ledger: Ledger) -> tuple[str, ...]:
 
 
 def _alarm_words(ledger: Ledger) -> list[str]:
-    """Return the alarms: what invalidates the claims, if anything does."""
+    """Return the alarms: what was seen, and what to do. What it means is said by the advice."""
     watch = ledger.watch
     labels = ledger.arms.labels
     out = []
     if watch.ratio.alarm:
         counts = zip(labels, watch.ratio.observed, watch.ratio.expected, strict=False)
-        seen = ", ".join(f"{label!r} {n:,} for {e:,.0f}" for label, n, e in counts)
+        seen = ", ".join(f"{label!r} was drawn {n:,} times instead of {e:,.0f}" for label, n, e in counts)
         out.append(
-            f"ALARM: {ALARM_WORDS['sample-ratio']} ({seen}; p = {watch.ratio.p_value:.1g}): find out who"
-            " changes the assignment or loses proposals before you believe anything here"
+            f"ALARM: {seen} (p = {watch.ratio.p_value:.1g}): find out who changes the assignment or loses"
+            " proposals before you believe anything here"
         )
     if ledger.settings.silence == "missing" and watch.missing.alarm:
         shares = zip(labels, watch.missing.shares, strict=False)
-        seen = ", ".join(f"{label!r} {share:.1%}" for label, share in shares)
+        seen = ", ".join(f"{label!r} lacks {100.0 * share:.1f} % of its rewards" for label, share in shares)
         out.append(
-            f"ALARM: {ALARM_WORDS['missing']} ({seen}; p = {watch.missing.p_value:.1g}): what is left out"
-            " would bias the gaps; count silence as zero"
+            f"ALARM: {seen} (p = {watch.missing.p_value:.1g}): what is left out would bias the gaps; count"
+            " silence as zero"
         )
     if watch.drift is not None:
         out.append(
-            f"ALARM: gaps drift: {watch.drift}; the best arm may change with time, so take claims as about an"
-            " average over the experiment, and look into what changed"
+            f"ALARM: {drift_words(labels, watch.drift)}: the best arm may change with time, so take claims as"
+            " about an average over the experiment, and look into what changed"
         )
     return out
+
+
+def drift_words(labels: Sequence[str], drift: Drift) -> str:
+    """Say which gap was not the same before and after, and when that was seen.
+
+    Examples
+    --------
+    >>> drift_words(["old", "new"], Drift(1, 0, 2_000, 5_000, (0.2, 0.4), (-0.3, -0.1)))
+    "the gap of 'new' over 'old' was +0.20 to +0.40 in the first 2,000 rounds, and -0.30 to -0.10 after them"
+    """
+    before, after = (span_words(ends) for ends in (drift.before, drift.after))
+    return (
+        f"the gap of {labels[drift.arm]!r} over {labels[drift.reference]!r} was {before} in the first"
+        f" {drift.split:,} rounds, and {after} after them"
+    )

@@ -6,6 +6,7 @@ import numpy as np
 
 from orthobandit.estimate.follow.guardrails import rail_words
 from orthobandit.experiment.ledger.ledger import Ledger
+from orthobandit.experiment.report.advice import drift_words, explain_held_up
 from orthobandit.experiment.report.personal import rule_names
 from orthobandit.experiment.report.report import Report, report_of
 
@@ -19,7 +20,7 @@ class Check:
     name : str
     is_alarm : bool
     words : str
-        What was found.
+        What was found; of a guardrail that has found nothing, what it does.
     """
 
     name: str
@@ -45,6 +46,8 @@ class Glance:
     checks : tuple of Check
     guardrails : tuple of Check
         An alarm says which arms were retired.
+    held_up : str
+        Which proposal holds up the rewards of later ones, and until when; empty if it holds up none.
     """
 
     at: float
@@ -53,6 +56,7 @@ class Glance:
     provisional: tuple[tuple[int, float | None], ...]
     checks: tuple[Check, ...]
     guardrails: tuple[Check, ...]
+    held_up: str
 
 
 def glance_of(ledger: Ledger, name: str = "") -> Glance:
@@ -64,6 +68,7 @@ def glance_of(ledger: Ledger, name: str = "") -> Glance:
         provisional=_provisional(ledger),
         checks=_checks(ledger),
         guardrails=_guardrails(ledger),
+        held_up=explain_held_up(ledger, fewest=1),
     )
 
 
@@ -96,8 +101,10 @@ def _checks(ledger: Ledger) -> tuple[Check, ...]:
         words = f"{silent:,} of {settled:,} settled proposals were silent, counted 0"
         out.append(Check("Silence", False, words))
     if watch.constancy is not None:
-        drift = "no gap is seen to drift" if watch.drift is None else str(watch.drift)
-        out.append(Check("Constancy of gaps", watch.drift is not None, drift))
+        words = "no gap is seen to drift"
+        if watch.drift is not None:
+            words = drift_words(ledger.arms.labels, watch.drift)
+        out.append(Check("Constancy of gaps", watch.drift is not None, words))
     return tuple(out)
 
 
@@ -107,13 +114,14 @@ def _guardrails(ledger: Ledger) -> tuple[Check, ...]:
     for one in ledger.judged_rules():
         rail = one.rail
         harmful = [name for name, is_harmed in zip(rule_names(ledger), one.harmed, strict=True) if is_harmed]
-        found = f"; it rules out {', '.join(map(repr, harmful))}" if harmful else ""
-        words = rail_words(rail, is_personal=True) + found
+        words = f"rules out {', '.join(map(repr, harmful))}"
+        if not harmful:
+            words = rail_words(rail, is_personal=True)
         out.append(Check(f"Guardrail on {rail.metric}", bool(harmful), words))
     if out:
         return tuple(out)
     for rail in ledger.settings.guardrails:
         labels = [ledger.arms.labels[arm] for arm, reason in ledger.retirements if reason == rail.reason]
-        found = f"; it has retired {', '.join(map(repr, labels))}" if labels else ""
-        out.append(Check(f"Guardrail on {rail.metric}", bool(labels), rail_words(rail) + found))
+        words = f"has retired {', '.join(map(repr, labels))}" if labels else rail_words(rail)
+        out.append(Check(f"Guardrail on {rail.metric}", bool(labels), words))
     return tuple(out)

@@ -112,10 +112,11 @@ def rates_words(report: Report) -> str:
 def arm_tags(report: Report, arm: ArmReport, *, is_objective: bool = True) -> list[str]:
     """Return the tags of an arm: winner or leader, reference, and why it is out of play if it is.
 
-    An arm leads on the objective: beside another metric the tag would be false.
+    An arm leads on the objective: beside another metric the tag would be false. It has neither won nor leads
+    where an alarm says not to act, and in a personalised experiment rules compete, not arms.
     """
     place = ""
-    if not is_objective:
+    if not is_objective or report.alarms or report.personal is not None:
         pass
     elif arm.label == report.declared:
         place = WINNER if report.has_rivals else ""
@@ -217,6 +218,8 @@ def moment_words(at: float | None) -> str:
 
 def guarantee_words(report: Report) -> str:
     """Return the level at which all statements about the objective hold."""
+    if report.alarms:
+        return report.level_words
     return f"Intervals hold at all times at once, however often you look. {report.level_words}"
 
 

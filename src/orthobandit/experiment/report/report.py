@@ -246,6 +246,8 @@ class Report:
     @property
     def level_words(self) -> str:
         """The levels at which statements about the objective hold, each kind and all together."""
+        if self.alarms:
+            return "While there is an alarm, intervals and error rates need not hold as they otherwise would."
         # Where there is nothing to find out nobody can win, and be it falsely.
         return level_words(self.certainty if self.has_rivals else 0.0, self.joint, self.metrics[0].name)
 

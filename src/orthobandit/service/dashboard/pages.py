@@ -30,7 +30,7 @@ from orthobandit.service.dashboard.live import Live, Sight
 from orthobandit.service.http.problem_kinds import KINDS, kind_of
 from orthobandit.service.http.problems import BY_STATUS, GENERIC_DETAILS, LOG, Problem
 from orthobandit.showing.html import make_environment
-from orthobandit.showing.numbers import about
+from orthobandit.showing.numbers import about, risk_percent, sure_percent
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -52,6 +52,8 @@ def templates() -> Environment:
     found.filters["number"] = found.filters["count"]
     found.filters["about"] = about
     found.filters["days"] = days
+    found.filters["sure"] = lambda certainty: sure_percent(1.0 - certainty)
+    found.filters["risk"] = lambda certainty: risk_percent(1.0 - certainty)
     return found
 
 

@@ -170,13 +170,16 @@ def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
     if isinstance(sight, OrthobanditError):
         return {"key": key, "address": address_of(key), "problem": describe_error(sight)[1]}
     report = sight.glance.report
-    share = next((arm.probability for arm in report.arms if arm.label == report.leader), 0.0)
+    leader = None if report.alarms else report.leader
+    if report.personal is not None:
+        leader = report.personal.best  # rules compete, not arms
+    share = next((arm.probability for arm in report.arms if arm.label == leader), None)
     return {
         "key": key,
         "address": address_of(key),
         "problem": "",
         "state": state_of(report),
-        "leader": report.leader or "",
+        "leader": leader or "",
         "share": share,
         "arms": len(report.arms),
         "active": sum(arm.is_active for arm in report.arms),
@@ -237,6 +240,7 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         "compared": "lift over" if has_lifts else "difference to",
         "compared_by": "lift" if has_lifts else "gap",
         "alarms": [text.removeprefix(ALARM) for text in report.warnings if text.startswith(ALARM)],
+        "held_up": _held_up(sight),
         "notes": [text for text in report.warnings if not text.startswith(ALARM)],
         "interval": interval,
         "some": some,
@@ -244,6 +248,14 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         "origin": str(request.base_url).rstrip("/"),
         "example": example_of(settings.metrics),
     }
+
+
+def _held_up(sight: Sight) -> str:
+    """Return which proposal holds up others, unless the advice or a note says so already."""
+    words = sight.glance.held_up
+    report = sight.glance.report
+    is_said = any(words in text for text in (report.advice, *report.warnings))
+    return "" if is_said else words
 
 
 @router.get("/experiments/{key}/charts")

@@ -10,6 +10,7 @@ from orthobandit.estimate.follow.guardrails import rail_words
 from orthobandit.experiment import Guardrail, Metric
 from orthobandit.experiment.report.overview import Glance
 from orthobandit.experiment.report.render import (
+    arm_tags,
     bars_of,
     gap_words,
     lift_bars,
@@ -17,8 +18,8 @@ from orthobandit.experiment.report.render import (
 )
 from orthobandit.experiment.report.report import Report
 from orthobandit.showing.charts import Bar, BarMarks, bar_scale, place_bar
-from orthobandit.showing.numbers import about, span_words
-from orthobandit.showing.text import arm_state
+from orthobandit.showing.numbers import about, shares_words, span_words
+from orthobandit.showing.text import LEADER, WINNER, arm_state
 
 MAX_FORESEEN_SECONDS = 3.2e8  # seconds, ten years: nobody plans for longer
 
@@ -32,7 +33,7 @@ class State(NamedTuple):
 
 def state_of(report: Report) -> State:
     """Return what an experiment is doing, in a word."""
-    if report.declared is not None and report.has_rivals:
+    if report.declared is not None and report.has_rivals and not report.alarms:
         return State("winner declared", "won")
     if report.status == "paused":
         return State("paused", "waits")
@@ -118,19 +119,22 @@ def arms_of(glance: Glance) -> list[dict[str, Any]]:
     objective = report.metrics[0]
     bars = lift_bars(report) or bars_of(report, objective)
     marks = _marks(bars)
+    shares = shares_words([arm.probability for arm in report.arms])
     rows = []
     for place, (arm, told) in enumerate(zip(report.arms, glance.provisional, strict=True)):
         is_reference = arm.label == report.reference
+        tags = arm_tags(report, arm)
         rate, _, ends = rate_words(objective, (arm.rate, arm.rate_low, arm.rate_high)).partition(" (")
         rows.append(
             {
                 "arm": arm,
                 "place": place,
                 "is_reference": is_reference,
-                "is_leader": arm.label == report.leader,
+                "is_leader": LEADER in tags,
                 "is_declared": arm.label == report.declared,
-                "has_won": arm.label == report.declared and report.has_rivals,
+                "has_won": WINNER in tags,
                 "state": arm_state(is_active=arm.is_active, is_retired=arm.is_retired),
+                "share": shares[place],
                 "rate": rate,
                 "rate_ends": ends.rstrip(")"),
                 "compared": bars[place].words,

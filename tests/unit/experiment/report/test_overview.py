@@ -8,6 +8,7 @@ import pytest
 from orthobandit import ArmSet, Experiment, Guardrail, Metric
 from orthobandit.service.background.watch import Look
 from orthobandit.service.background.webhook_events import DECLARED, find_news
+from orthobandit.service.dashboard.words import state_of
 
 
 @pytest.fixture
@@ -101,5 +102,12 @@ def test_no_arm_is_advised_while_an_alarm_says_not_to_believe_claims():
         "Do not act: rewards are missing more for some arms than for others, so what claims rest on does not"
         " hold; see the alarm."
     )
+    # Nothing beside it claims what the alarm takes back, and it is said once.
+    for text in (str(report), report.to_html(), report._repr_html_()):
+        assert text.count("missing more for some arms") == 1
+        assert "While there is an alarm, intervals and error rates need not hold" in text
+        assert "winner" not in text
+        assert "False winners" not in text
+    assert state_of(report).word == "running"
     (news,) = (one for one in find_news("pages", Look(1, now, report), now) if one.kind == DECLARED)
     assert json.loads(news.body)["data"]["alarms"] == ["missing"]

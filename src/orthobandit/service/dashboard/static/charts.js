@@ -5,6 +5,18 @@ window.orthobanditCharts = (() => {
   const arm = (data, label) => colour(`--arm-${data.places[label] % 8}`);
   const faint = (text, share = "24") => text + share;  // share: opacity, as two hexadecimal digits
   const number = (value) => value == null ? "–" : `${Math.abs(value) < 1e-12 ? 0 : Number(value.toPrecision(3))}`.replace("-", "−");
+  // A gap and its ends, with as many digits as the width of the interval justifies.
+  const signed = (value, places) => {
+    const text = Math.abs(value).toFixed(places);
+    return Number(text) === 0 ? text : `${value < 0 ? "−" : "+"}${text}`;
+  };
+  const gapWords = ([gap, least, most]) => {
+    if (least == null && most == null) return "not known yet";
+    const wide = least == null || most == null ? Math.abs(least ?? most) : most - least;
+    const places = wide > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(wide)), 0), 7) : 0;
+    const ends = `${least == null ? "−∞" : signed(least, places)} to ${most == null ? "∞" : signed(most, places)}`;
+    return gap == null ? ends : `${signed(gap, places)} (${ends})`;
+  };
   const percent = (value) => value == null ? "–" : `${(100 * value).toFixed(0)} %`;
   const clock = (at) => new Date(1000 * at).toLocaleTimeString();
   const made = {};
@@ -75,11 +87,7 @@ window.orthobanditCharts = (() => {
       head.append(dot, `${label} `, words);
       panel.append(head, chart);
       place.append(panel);
-      const value = (i) => {
-        const [gap, least, most] = rows[i];
-        if (least == null && most == null) return "not known yet";
-        return `${number(gap)} (${least == null ? "−∞" : number(least)} to ${most == null ? "∞" : number(most)})`;
-      };
+      const value = (i) => gapWords(rows[i]);
       const edge = { stroke: faint(stroke, "80"), width: 1, points };
       const table = [at, ...[2, 1, 0].map((part) => rows.map((row) => row[part]))];
       const now = value(at.length - 1);
@@ -94,6 +102,7 @@ window.orthobanditCharts = (() => {
   };
 
   const allocation = (data) => {
+    if (!document.getElementById("chart-allocation")) return;  // visitors have plans of their own
     const at = [...data.allocation.at], shares = data.allocation.shares;
     if (!at.length) { clear("allocation"); return; }
     at.push(Math.max(data.now, at[at.length - 1] + 1));  // the plan in force holds until now
@@ -117,7 +126,10 @@ window.orthobanditCharts = (() => {
   const baseline = (data) => {
     const { at, level } = data.baseline;
     const series = [{ stroke: colour("--accent"), width: 2, points: { show: at.length < 2 } }];
+    const ends = level.filter((one) => one != null);
+    const flat = ends.length > 0 && Math.min(...ends) === Math.max(...ends);
     single("baseline", [at, level], series, {
+      ...(flat ? { scale: { range: () => [Math.min(0, ends[0]), Math.max(0, ends[0]) || 1] } } : {}),
       axis: { values: (_, splits) => splits.map(number) },
       words: (i) => `${clock(at[i])} · ${number(level[i])}`,
     });
