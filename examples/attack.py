@@ -6,8 +6,9 @@ while `new` gets more visitors than before, and high while it gets fewer. It nev
 page.
 
 Thompson sampling attributes the adversary's moves to the pages. It abandons the better page with
-confidence. The exact interval uses the same visits and the same draws; it compares each visitor with
-what could have been shown to them, and contains the truth at every moment, whatever the adversary does.
+confidence. The exact interval uses the same visits and the same draws. It weights each visitor by the
+probabilities of the two pages at that moment, and contains the truth at every moment, whatever the adversary
+does.
 
 `python examples/attack.py` takes about 30 s, prints the counts and draws docs/gallery/attack.png.
 """

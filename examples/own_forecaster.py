@@ -3,7 +3,7 @@
 Demand is three euros a visitor higher on newsletter days, and wanders besides. No built-in forecaster knows
 the calendar; this one keeps a level for days with and days without, each following its latest residuals. A
 forecaster is a class with three methods, asked before each draw and told after each reward;
-`orthobandit.testing.check_forecaster` plays every clause of its contract. It may be as wrong as it likes:
+`orthobandit.testing.check_forecaster` checks every clause of its contract. It may be as wrong as it likes:
 intervals get wider, never wrong.
 
 `python examples/own_forecaster.py` takes a minute and draws docs/gallery/own_forecaster.png.

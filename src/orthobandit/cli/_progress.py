@@ -164,7 +164,9 @@ def _clock(seconds: float) -> str:
 def add_run_options(parser: argparse.ArgumentParser, out: str | None, said: str = "%(default)s") -> None:
     """Add the options of every command that runs cells; `said` is the default folder as the help names it."""
     cores = os.cpu_count() or 1
-    parser.add_argument("--jobs", type=whole, default=cores, help="processes (default: all, %(default)s)")
+    parser.add_argument(
+        "--jobs", type=whole, default=cores, help="processes (default: one per core, %(default)s here)"
+    )
     parser.add_argument(
         "--backend",
         choices=BACKENDS,

@@ -190,7 +190,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--time-unit",
         choices=PER_SECOND,
-        help="what times given as numbers count since 1970 (default: they are plain numbers)",
+        help="unit of times that are numbers since 1970 (default: numbers are not dates)",
     )
     group.add_argument(
         "--unit",
@@ -309,7 +309,7 @@ def _add_metrics(parser: argparse.ArgumentParser) -> None:
         " returned:-0.01 for a fall"
     )
     repeated("--noninferiority", "METRIC:MARGIN", margin, noninferiority)
-    repeated("--cap", "METRIC=VALUE", "the largest value that counts, fixed beforehand", cap)
+    repeated("--cap", "METRIC=VALUE", "cut larger values of a metric to VALUE; fix it before you look", cap)
     repeated(
         "--range",
         "METRIC=LOW:HIGH",

@@ -65,10 +65,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " pair of arms; g-optimal: classical, for a baseline that does not move",
     )
     parser.add_argument("--reference", metavar="LABEL", help="arm to compare with (anchor, contrast)")
-    parser.add_argument("--gap", type=float, help="certified tolerance (default 1e-6; 1e-4 for contrast)")
+    parser.add_argument(
+        "--gap",
+        type=float,
+        help="largest certified distance from the optimum (default 1e-6; 1e-4 for contrast)",
+    )
     parser.add_argument("--epsilon", type=float, default=0.1, help="accuracy wanted (default %(default)s)")
     parser.add_argument("--delta", type=float, default=0.05, help="failure probability (default %(default)s)")
-    parser.add_argument("--sigma", type=float, default=1.0, help="s.d. of a reward (default %(default)s)")
+    parser.add_argument(
+        "--sigma", type=float, default=1.0, help="standard deviation of a reward (default %(default)s)"
+    )
     parser.add_argument(
         "--goal",
         choices=GOALS,

@@ -212,7 +212,7 @@ def _check_context(question: Question) -> None:
         )
     if len(question.context) > MAX_CONTEXT_COLUMNS:
         raise ParameterError(
-            f"context names {len(question.context)} columns; effects can be told by {MAX_CONTEXT_COLUMNS} at"
+            f"context names {len(question.context)} columns; effects may depend on {MAX_CONTEXT_COLUMNS} at"
             " most: keep those that rules look at"
         )
     given = [name for name in NOT_OF_RULES if question.context and getattr(question, name)]

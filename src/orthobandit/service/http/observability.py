@@ -236,14 +236,14 @@ def experiment_families(reports: dict[str, Report] | None) -> Iterator[Metric]:
         "settled": CounterMetricFamily("orthobandit_settled", "Proposals settled", labels=label),
     }
     gauges = {
-        "open": GaugeMetricFamily("orthobandit_open", "Whether it takes questions", labels=label),
-        "awaited": GaugeMetricFamily("orthobandit_awaited", "Proposals whose reward is out", labels=label),
-        "silent": GaugeMetricFamily("orthobandit_silent", "Settled proposals never told of", labels=label),
+        "open": GaugeMetricFamily("orthobandit_open", "Whether the experiment is open", labels=label),
+        "awaited": GaugeMetricFamily("orthobandit_awaited", "Proposals that are not settled", labels=label),
+        "silent": GaugeMetricFamily("orthobandit_silent", "Settled proposals without a reward", labels=label),
         "arms": GaugeMetricFamily("orthobandit_arms_left", "Arms that may be the best", labels=label),
         "declared": GaugeMetricFamily("orthobandit_declared", "Whether an arm is declared", labels=label),
     }
     alarms = GaugeMetricFamily(
-        "orthobandit_alarm", "Whether claims cannot be believed, by why", labels=("experiment", "alarm")
+        "orthobandit_alarm", "Whether claims cannot be believed, by reason", labels=("experiment", "alarm")
     )
     for key, report in reports.items():
         for name, counter in counters.items():
