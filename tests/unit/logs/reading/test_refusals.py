@@ -90,7 +90,7 @@ def changed(name, place, value, log=None):
         (
             {"split": None, "probabilities": P[:2]},
             InputError,
-            r"2 columns \(p:a, p:b\) cannot be matched .* a, b, c",
+            r"2 columns \(p:a, p:b\) cannot be matched .* 'a', 'b', 'c'",
         ),
     ],
 )
