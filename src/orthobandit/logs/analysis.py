@@ -12,7 +12,7 @@ from orthobandit._foundation.types import Mask
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.estimate.confidence.modes import EVENTS, events_needed
 from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.cells import Cells, Measure, time_words
+from orthobandit.estimate.follow.cells import Cells, Measure
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.follow.metric import follow_metric
 from orthobandit.estimate.follow.rules import RuleCells
@@ -38,7 +38,7 @@ from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers import compare as compared_with
 from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Question, Ratio, Summary, spell_out
-from orthobandit.logs.reading.clock import PER_SECOND, UNIT_WORDS, likely_unit
+from orthobandit.logs.reading.clock import day_or_month
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of
 from orthobandit.logs.reading.rule_groups import GatheredRules, rule_cells_of
@@ -57,6 +57,7 @@ from orthobandit.logs.results import (
     Value,
 )
 from orthobandit.logs.showing.words import effect_words, gap_words, rules_sentence, sentence_of
+from orthobandit.logs.time_notes import time_notes
 from orthobandit.showing.numbers import risk_percent
 
 ROUNDING = 1e-12  # of a sum of squares
@@ -133,10 +134,14 @@ def analyse(
         if question.context:
             _check_personal(compare=compare, value=value, cells=cells)
             gathered_rules = rule_cells_of(opened, question)
+            gathered_rules = replace(
+                gathered_rules, notes=gathered_rules.notes + day_or_month(opened, question)
+            )
         else:
             # What is compared with other methods or other probabilities is computed from groups of rows.
             by_row = not compare and value is None
             gathered = _gather(opened, question, types or {}, is_returned=cells, by_row=by_row)
+            gathered = replace(gathered, notes=gathered.notes + day_or_month(opened, question))
     show(1, 2, "computing")
     if question.context:
         found = personal_analysis_of(gathered_rules, question)
@@ -255,7 +260,7 @@ def analysis_of(
         notes=(
             *gathered.notes,
             *unfinished,
-            *_likely_times(question, cells),
+            *time_notes(question, cells),
             *_notes(
                 question, gathered, asked, measures, is_open=len(results[0].droppable) < len(cells.arms) - 1
             ),
@@ -309,7 +314,7 @@ def personal_analysis_of(gathered: GatheredRules, question: Question) -> Analysi
         notes=(
             *gathered.notes,
             *unfinished,
-            *_likely_times(question, cells),
+            *time_notes(question, cells),
             *_personal_notes(question, gathered, personal),
         ),
         is_clock=cells.is_clock,
@@ -615,24 +620,6 @@ def _notes(
             " another, say reference= (--reference)"
         )
     return out
-
-
-def _likely_times(question: Question, cells: Cells | RuleCells) -> Iterator[str]:
-    """Say that plain numbers look like times since 1970, and how to have them read so."""
-    if question.time is None or cells.is_clock or not len(cells.times):
-        return
-    first = float(cells.times[0])
-    last = float(cells.times[-1])
-    unit = likely_unit(first, last)
-    if unit is None:
-        return
-    begin, end = (time_words(one / PER_SECOND[unit], is_clock=True) for one in (first, last))
-    yield (
-        f"{question.time!r} looks like {UNIT_WORDS[unit]} since 1970 ({begin} to {end}), but nobody said so:"
-        f" it is read as plain numbers, and the first buckets are {cells.width:,g} long. Say"
-        f" time_unit={unit!r} (--time-unit {unit}) for hours of the clock and a baseline that knows the time"
-        " of day. Say so from the first look on: other buckets are another sequence of looks, with its own δ"
-    )
 
 
 def _misleading_means(

@@ -7,6 +7,7 @@ the span of the log or its number of rows.
 """
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,8 @@ UNIT_BUCKETS = 5000  # buckets of numbers that are one unit long; later ones dou
 FIRST_ROWS = 20  # rows whose times give the unit of times that are no whole numbers
 ON_A_BOUNDARY = 1e-9  # of a bucket: what rounding may take from a time that begins one
 MAX_DOUBLINGS = 50  # doublings at most: 10¹⁸ units
+DAY_OR_MONTH = re.compile(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b")
+MONTHS = 12
 # Numbers that count time since 1970: how many of each are a second, and what they are called.
 PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
@@ -162,6 +165,27 @@ def likely_unit(first: float, last: float) -> str | None:
     begin, end = LIKELY_TIMES
     return next(
         (unit for unit, many in PER_SECOND.items() if begin * many <= first and last <= end * many), None
+    )
+
+
+def day_or_month(opened: Opened, question: Question) -> tuple[str, ...]:
+    """Return a note if dates of a text file begin with the day or with the month, and none tells which.
+
+    DuckDB takes the first way that all dates fit, without a word.
+    """
+    name = question.time
+    text = "" if name is None else opened.first_row.get(name, "")
+    if name is None or not DAY_OR_MONTH.match(text) or not opened.schema[name].is_temporal():
+        return ()
+    column = opened.table[name]
+    found = opened.fetch(opened.table.aggregate(told=(column.day() > MONTHS).sum())).to_pylist()[0]
+    if found["told"]:
+        return ()
+    first = opened.sample[name][0].as_py()
+    return (
+        f"{name!r} is written with the day or the month first, and no date of the log tells which: {text!r}"
+        f" was read as {first.day} {first:%B %Y}. If that is wrong, write ISO times such as 2025-03-01"
+        " 14:05:00",
     )
 
 

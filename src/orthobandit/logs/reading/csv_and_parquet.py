@@ -12,7 +12,7 @@ from orthobandit.errors import FileFormatError
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the byte order marks
-MOST_HEADER_CHARACTERS = 1_000_000  # of the first line of a file
+MOST_LINE_CHARACTERS = 1_000_000  # of the first lines of a file
 SEPARATOR_WORDS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 
 
@@ -79,19 +79,27 @@ def read_files(backend: Any, files: Sequence[str], *, is_text: bool) -> Any:
 
 def read_headers(files: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Return the fields of the first line of each text file, before an engine has made names of them."""
-    return tuple(_read_header(file) for file in files)
+    return tuple(next(iter(_first_lines(file)), ()) for file in files)
 
 
-def _read_header(file: str) -> tuple[str, ...]:
+def read_first_row(file: str) -> dict[str, str]:
+    """Return the fields of the first row of a text file as they are written, by column."""
+    lines = _first_lines(file)
+    return dict(zip(*lines, strict=False)) if len(lines) == 2 else {}
+
+
+def _first_lines(file: str) -> list[tuple[str, ...]]:
+    """Return the fields of the first two lines of a text file; fewer if it cannot be read."""
     opened = gzip.open if file.lower().endswith(".gz") else open
     try:
         with opened(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
-            line = lines.readline(MOST_HEADER_CHARACTERS)
+            texts = [line for _ in range(2) if (line := lines.readline(MOST_LINE_CHARACTERS))]
     except (OSError, EOFError):
-        return ()  # the engine says what is wrong with it
-    # The separator is the sign that makes most fields.
-    found = [next(csv.reader([line], delimiter=sign), []) for sign in SEPARATORS]
-    return tuple(name.strip() for name in max(found, key=len))
+        return []  # the engine says what is wrong with it
+    # The separator is the sign that makes most fields of the header.
+    found = [list(csv.reader(texts, delimiter=sign)) for sign in SEPARATORS]
+    widest = max(found, key=lambda rows: len(rows[0]) if rows else 0)
+    return [tuple(field.strip() for field in row) for row in widest]
 
 
 def check_header(name: str, column: str, headers: Sequence[tuple[str, ...]]) -> None:

@@ -31,7 +31,13 @@ from orthobandit.errors import (
 )
 from orthobandit.estimate import Bounded, Confidence
 from orthobandit.logs.question import Question
-from orthobandit.logs.reading.csv_and_parquet import check_files, find_files, read_files, read_headers
+from orthobandit.logs.reading.csv_and_parquet import (
+    check_files,
+    find_files,
+    read_files,
+    read_first_row,
+    read_headers,
+)
 
 REMOTE_FILES = ("http", "https", "ftp", "s3", "gs", "gcs", "az", "abfs", "file")
 SAMPLE_ROWS = 10_000  # rows from which kinds of values and offsets are taken
@@ -90,6 +96,8 @@ class Opened:
         What a reader should know of how it was opened.
     headers : tuple of tuple of str
         The fields of the first line of each text file.
+    first_row : dict of str to str
+        The fields of the first row of the first text file, as they are written.
     """
 
     table: Any
@@ -98,6 +106,7 @@ class Opened:
     fields: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     headers: tuple[tuple[str, ...], ...] = ()
+    first_row: dict[str, str] = field(default_factory=dict)
     closers: list[Callable[[], object]] = field(default_factory=list, repr=False)
 
     def fetch(self, expression: Any) -> Any:
@@ -302,8 +311,10 @@ def _from_files(path: str) -> Opened:
     files = find_files(path)
     is_text = check_files(files)
     backend, closers = _duckdb()
-    headers = read_headers(files) if is_text else ()
-    opened = Opened(None, path, is_ordered=True, headers=headers, closers=closers)
+    opened = Opened(None, path, is_ordered=True, closers=closers)
+    if is_text:
+        opened.headers = read_headers(files)
+        opened.first_row = read_first_row(files[0])
     with opened.kept(), engine(path, "; is it what its name says, and are all its rows of one kind?"):
         opened.table = _in_microseconds(read_files(backend, files, is_text=is_text))
     return opened

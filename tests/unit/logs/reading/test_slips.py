@@ -223,3 +223,52 @@ def test_a_quantile_of_text_is_refused_as_other_metrics_are():
             **ASKED,
             metrics={"arms": Quantile(0.5)},
         )
+
+
+def notes_on_times(path, *, begin, form, days=5, rows=600):
+    """Return the notes on the time of a CSV file whose times are written in a form."""
+    rng = np.random.default_rng(0)
+    times = [begin + timedelta(days=days) * float(part) for part in np.sort(rng.random(rows))]
+    lines = [
+        f"{one:{form}},{'ab'[int(arm)]},{arm}\n"
+        for one, arm in zip(times, rng.random(rows) < 0.5, strict=True)
+    ]
+    path.write_text("at,arm,y\n" + "".join(lines))
+    return [note for note in analyse(str(path), **ASKED).notes if "'at'" in note]
+
+
+def test_dates_that_may_begin_with_the_day_or_the_month_are_told(tmp_path):
+    begin = datetime(2026, 3, 1, tzinfo=UTC)
+    path = tmp_path / "log.csv"
+    for form in ("%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S"):
+        (note,) = notes_on_times(path, begin=begin, form=form)
+        assert "the day or the month first, and no date of the log tells which" in note
+        assert "2026. If that is wrong, write ISO times" in note
+        # Whichever it is: the note says what it was read as.
+        assert ("1 March 2026" in note) != ("3 January 2026" in note)
+    # The 13th and later cannot be months.
+    assert not notes_on_times(path, begin=begin, form="%d/%m/%Y %H:%M:%S", days=20)
+    assert not notes_on_times(path, begin=begin, form="%Y-%m-%d %H:%M:%S")
+
+
+def test_dates_that_are_written_as_numbers_are_told(tmp_path):
+    begin = datetime(2026, 3, 1, tzinfo=UTC)
+    for form in ("%Y%m%d", "%Y%m%d%H%M", "%Y%m%d%H%M%S"):
+        (note,) = notes_on_times(tmp_path / "log.csv", begin=begin, form=form, days=40)
+        assert "'at' looks like dates written as numbers (20260301" in note
+        assert "for 2026-03-01 0" in note
+    numbers = log().set_column(0, "at", [20_990_000 + np.arange(400)])  # there is no 90th month
+    assert not any("dates written as numbers" in note for note in analyse(numbers, **ASKED).notes)
+
+
+@pytest.mark.parametrize(("stray", "words"), [(1970, "20,148 days before"), (2999, "days after")])
+def test_a_few_rows_at_another_time_than_all_others_are_told(stray, words):
+    rows = log()
+    times = rows["at"].to_pylist()
+    times[:3] = [datetime(stray, 1, 1, tzinfo=UTC)] * 3
+    found = analyse(rows.set_column(0, "at", [times]), **ASKED)
+    (note,) = [note for note in found.notes if "clock wrong" in note]
+    assert note.startswith("3 of 400 rows have a time in 'at' that is ")
+    assert words in note
+    assert f"({stray}-01-01 00:00)" in note
+    assert not any("clock wrong" in note for note in analyse(rows, **ASKED).notes)
