@@ -3,6 +3,7 @@
 Property tests decide right or wrong, they time nothing.
 """
 
+import gc
 import os
 import time
 from collections import Counter
@@ -17,9 +18,31 @@ settings.load_profile("suite")
 
 HERE = Path(__file__).parent
 LONG_FOLDERS = {"browser", "docs", "examples", "faults", "paper", "statistical"}
+HAVE_SMOKE_TESTS = {"browser"}
 # Seconds since 1970 after which no test begins any more; those that are left are named at the end.
 UNTIL = float(os.environ.get("ORTHOBANDIT_TESTS_UNTIL", "inf"))
 NO_TIME = "no time left"
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Keep `make test` from importing long tests only to leave them out."""
+    is_long = collection_path.parent == HERE and collection_path.name in LONG_FOLDERS - HAVE_SMOKE_TESTS
+    return True if is_long and config.option.markexpr == "not long" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Spare the garbage collector what stays until the end: modules, tests, and what they are made from."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure():
+    gc.unfreeze()  # else libraries complain of leaks when Python ends
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses by marks
