@@ -98,7 +98,7 @@ def test_g_optimal(name):
 
 
 @EVERY
-@pytest.mark.parametrize("reference", [0, 7])
+@pytest.mark.parametrize("reference", [7, pytest.param(0, marks=pytest.mark.slow)])
 def test_anchor(name, reference):
     design = anchor_design(ArmSet(FAMILIES[name]), reference)
     truth = check_norms(design)

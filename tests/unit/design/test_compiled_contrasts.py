@@ -34,7 +34,7 @@ def problem(seed, is_one_hot):
 @pytest.mark.parametrize("seed", range(8))
 def test_it_is_as_good_as_the_certified_design(seed, is_one_hot):
     arms, pairs, weights, costs = problem(seed, is_one_hot)
-    rows = arms.positions
+    rows = arms.positions.copy()  # for read-only rows the solver would be compiled once more
     contrasts = (rows[pairs[:, 0]] - rows[pairs[:, 1]]) * np.sqrt(weights)[:, np.newaxis]
     free = contrast_weights(rows, contrasts)
     exact = contrast_design(arms, pairs, weights, gap=1e-4).probabilities
@@ -47,7 +47,7 @@ def test_it_is_as_good_as_the_certified_design(seed, is_one_hot):
 
 def test_a_start_changes_little():
     arms, pairs, weights, _ = problem(3, is_one_hot=False)
-    rows = arms.positions
+    rows = arms.positions.copy()
     contrasts = (rows[pairs[:, 0]] - rows[pairs[:, 1]]) * np.sqrt(weights)[:, np.newaxis]
     first = contrast_weights(rows, contrasts)
     again = contrast_weights(rows, contrasts, start=first, gap=1e-6)
@@ -78,7 +78,9 @@ def test_replications_at_once_are_what_each_is_alone():
     weights[np.arange(4), leaders] = 0.0
     weights[3] = 0.0  # nothing is asked for: left to the general solver
     costs = rng.uniform(0.1, 1.0, (4, 9))
-    p, found = leader_weights(rows, playable, leaders, weights, costs=costs)
+    positions = rows.copy()
+    positions.flags.writeable = False  # as those of an ArmSet: else the solver would be compiled once more
+    p, found = leader_weights(positions, playable, leaders, weights, costs=costs)
     assert found.tolist() == [True, True, True, False]
     for run in range(3):
         left, asked = playable[run], weights[run] > 0

@@ -1,6 +1,7 @@
 """The same numbers from every kind of source, to 1e-9."""
 
 import warnings
+from functools import cache
 
 import pyarrow.csv
 import pyarrow.parquet
@@ -28,6 +29,7 @@ QUESTIONS = {
 FILES = ["csv", "csv.gz", "tsv", "parquet", "folder", "pattern"]
 
 
+@cache
 def table(holes):
     """Return the log, with its times also as text in another time zone."""
     log = made(holes=holes)
@@ -50,13 +52,20 @@ def written(kind, folder, log):
     return folder if kind == "folder" else str(folder / "*.parquet")
 
 
-def check(source, question, name=None):
+@cache
+def expected_of(question):
+    """Return what the log in memory gives: its cells by key, its number of units, what is binary."""
     fields, holes = QUESTIONS[question]
-    expected = gathered(table(holes), **fields)
-    found = gathered(source, name, **fields)
-    same(by_key(found), by_key(expected))
-    assert found.units == expected.units
-    assert found.is_binary.tolist() == expected.is_binary.tolist()
+    found = gathered(table(holes), **fields)
+    return by_key(found), found.units, found.is_binary.tolist()
+
+
+def check(source, question, name=None):
+    cells, units, is_binary = expected_of(question)
+    found = gathered(source, name, **QUESTIONS[question][0])
+    same(by_key(found), cells)
+    assert found.units == units
+    assert found.is_binary.tolist() == is_binary
 
 
 @pytest.mark.parametrize("kind", FILES)
