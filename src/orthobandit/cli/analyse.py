@@ -44,6 +44,7 @@ MEANT = {
     "quantiles": "quantile",
     "caps": "cap",
     "rules": "rule",
+    "types": "type",
     "time_unit": "time-unit",
 }
 # Flags that reach the library under their own name, and those that may be repeated under another.

@@ -61,6 +61,7 @@ from orthobandit.logs.time_notes import time_notes
 from orthobandit.showing.numbers import risk_percent
 
 ROUNDING = 1e-12  # of a sum of squares
+BINARY_ROUNDING = 1e-9  # of a reward that is 0 or 1
 NAMED_PAIRS = 3  # of those whose plain means point the other way
 # Missing intervals are taken to wait for events if there are fewer than this multiple of those needed.
 LIKELY_WAIT_RATIO = 1.5
@@ -356,7 +357,22 @@ def _personal_notes(question: Question, gathered: GatheredRules, personal: Perso
         )
     elif len(cells.times) == 1 and not question.fixed:
         out.append(_one_bucket_words(cells))
+    is_declared = gathered.is_boolean or question.reward in question.ranges
+    if not (question.asymptotic or question.fixed or question.time is None or is_declared):
+        out += [_undeclared_words([question.reward], is_reward=True)] if _is_reward_binary(cells) else []
     return out
+
+
+def _is_reward_binary(cells: RuleCells) -> bool:
+    """Tell whether all rewards are 0 or 1: values between these that equal their squares."""
+    offset = float(cells.offset[0])
+    total = cells.products.sum(axis=0)
+    rows = float(total[0, 0])
+    rewards = float(total[0, 1]) + offset * rows
+    squares = float(total[1, 1]) + 2.0 * offset * float(total[0, 1]) + offset**2 * rows
+    ends = float(cells.low[:, 1].min()) + offset, float(cells.high[:, 1].max()) + offset
+    near = BINARY_ROUNDING
+    return abs(ends[0]) <= near and abs(ends[1] - 1.0) <= near and abs(squares - rewards) <= near * rows
 
 
 def find_finished(gathered: Gathered | GatheredRules, question: Question) -> tuple[Mask, tuple[str, ...]]:
@@ -754,12 +770,17 @@ def _undeclared(gathered: Gathered, asked: Sequence[Asked], measures: Sequence[M
     if not names:
         return []
     first = next(iter(names))
-    is_reward = first == asked[0].name
+    return [_undeclared_words(list(names), is_reward=first == asked[0].name)]
+
+
+def _undeclared_words(names: Sequence[str], *, is_reward: bool) -> str:
+    """Return the note on metrics that have held only 0 and 1 so far."""
+    first = names[0]
     option = "bounds=(0, 1)" if is_reward else f"bounds={{{first!r}: (0, 1)}}"
     flag = "--bounds 0 1" if is_reward else f"--range {first}=0:1"
     have = "has" if len(names) == 1 else "have"
-    return [
+    return (
         f"{', '.join(map(repr, names))} {have} held only 0 and 1 so far, but nobody said that no other value"
         f" can come, so intervals are asymptotic; if none can, say {option} ({flag}) for exact ones, or store"
         " booleans"
-    ]
+    )

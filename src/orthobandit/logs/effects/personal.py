@@ -137,7 +137,9 @@ def _by_context(
             ends = (finite(float(found.lows[place])), finite(float(found.highs[place])))
             middle = finite(float(found.estimates[place]))
             effects.append(ContextEffect(label, cells.labels[control], column, middle, ends))
-    if not np.all(np.isfinite(lines)):
+    # Who should get what is not said before anything is known of how effects depend on the context.
+    is_known = all(end is not None for one in effects for end in one.interval)
+    if not (is_known and np.all(np.isfinite(lines))):
         return tuple(effects), ()
     return tuple(effects), _audiences(cells, lines)
 

@@ -53,6 +53,7 @@ def _refuse_unknown(opened: Opened, role: str, name: str) -> None:
 def check_options(question: Question) -> None:
     """Refuse options that contradict each other, whatever the log is."""
     _check_settings(question)
+    _check_ratios(question)
     _check_summary(question)
     _check_stated(question)
     _check_combinations(question)
@@ -140,6 +141,13 @@ def _check_settings(question: Question) -> None:
             raise ParameterError(f"bounds={bounds!r} of {name!r} must be a smaller and a larger number")
 
 
+def _check_ratios(question: Question) -> None:
+    """Refuse ratios that are 1 whatever happens."""
+    for one in question.ratios:
+        if one.numerator == one.denominator:
+            raise ParameterError(f"ratios: {one.name!r} is the same column twice, and always 1")
+
+
 def _check_summary(question: Question) -> None:
     """Refuse options that aggregated data cannot answer."""
     summary = question.summary
@@ -197,7 +205,7 @@ def _check_combinations(question: Question) -> None:
     if question.window is not None:
         window = check_positive("window", question.window)
         if question.unit is None:
-            raise ParameterError("window= is how long the rows of a unit add up; name the unit (unit=)")
+            raise ParameterError("window= is how long the rows of a unit add up; name the unit with unit=")
         if question.time is None:
             raise ParameterError(f"window={window!r} needs a time column; name it with time=")
     if question.bucket is not None and question.time is None:

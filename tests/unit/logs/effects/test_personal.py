@@ -135,3 +135,50 @@ def test_what_rules_do_not_offer_is_refused(log):
             analyse(log, **ASKED, **{name: value})
     with pytest.raises(CertificateError, match="certified in live experiments only"):
         analyse(log, **ASKED).save("certificate.json")
+
+
+def test_who_should_get_what_waits_until_effects_have_intervals():
+    # Large values come too rarely for an asymptotic interval of any effect by context.
+    rng = np.random.default_rng(1)
+    rows = 3000
+    arms = rng.integers(0, 2, rows)
+    paid = (np.arange(rows) % 500 == 7) * 100.0
+    table = pa.table(
+        {
+            "page": np.array(["A", "B"])[arms],
+            "paid": paid,
+            "t": np.arange(rows) // 100,
+            "mobile": rng.random(rows) < 0.5,
+        }
+    )
+    asked = {"arm": "page", "reward": "paid", "time": "t", "split": "equal", "context": ["mobile"]}
+    found = analyse(table, **asked)
+    assert all(one.interval == (None, None) for one in found.personal.effects)
+    assert found.personal.audiences == ()
+    assert "Who should get what" not in str(found)
+    # Within a declared range something is known from the start, however little.
+    assert analyse(table, **asked, bounds=(0, 100)).personal.audiences
+
+
+def test_a_reward_of_zeros_and_ones_names_the_option_for_exact_intervals():
+    rng = np.random.default_rng(1)
+    rows = 600
+    columns = {
+        "page": np.array(["A", "B"])[rng.integers(0, 2, rows)],
+        "paid": (rng.random(rows) < 0.3).astype(float),
+        "t": np.arange(rows) // 20,
+        "mobile": rng.random(rows) < 0.5,
+    }
+    asked = {"arm": "page", "reward": "paid", "time": "t", "split": "equal", "context": ["mobile"]}
+    words = "'paid' has held only 0 and 1 so far, but nobody said that no other value can come"
+    (note,) = [one for one in analyse(pa.table(columns), **asked).notes if words in one]
+    assert "--bounds 0 1" in note
+    silent = (
+        ({"bounds": (0, 1)}, columns["paid"]),
+        ({"asymptotic": True}, columns["paid"]),
+        ({}, columns["paid"] > 0.5),  # booleans
+        ({}, np.where(np.arange(rows) == 3, 0.5, columns["paid"])),
+    )
+    for options, paid in silent:
+        found = analyse(pa.table(columns | {"paid": paid}), **asked, **options)
+        assert not any(words in one for one in found.notes)

@@ -20,7 +20,7 @@ from orthobandit.errors import (
     RewardError,
     SourceError,
 )
-from orthobandit.logs import Quantile, warehouse_sql
+from orthobandit.logs import Quantile, Ratio, warehouse_sql
 
 ASKED = {"arm": "arm", "reward": "y", "time": "at", "split": "equal"}
 
@@ -272,3 +272,20 @@ def test_a_few_rows_at_another_time_than_all_others_are_told(stray, words):
     assert words in note
     assert f"({stray}-01-01 00:00)" in note
     assert not any("clock wrong" in note for note in analyse(rows, **ASKED).notes)
+
+
+def test_a_ratio_of_a_column_to_itself_is_refused():
+    with pytest.raises(ParameterError, match="ratios: 'x/x' is the same column twice, and always 1"):
+        analyse(log(), **ASKED, ratios=[Ratio("x", "x")])
+
+
+def test_errors_of_the_command_name_its_flags(tmp_path, capsys):
+    path = tmp_path / "log.csv"
+    pyarrow.csv.write_csv(log(), path)
+    flags = ["--arm", "arm", "--reward", "y", "--time", "at", "--split", "equal"]
+    assert main(["analyse", str(path), *flags, "--window", "7d"]) == 2
+    assert (
+        "--window is how long the rows of a unit add up; name the unit with --unit" in capsys.readouterr().err
+    )
+    assert main(["analyse", "log", *flags, "--sql", "duckdb", "--type", "nope=text"]) == 2
+    assert "--type: the column 'nope' has no part in the question" in capsys.readouterr().err
