@@ -115,7 +115,7 @@ def _run(given: list[str]) -> int:
         warnings.showwarning = lambda message, *_: say_error(
             f"orthobandit {options.command}: warning", str(message)
         )
-        return _called(_command(options.command), parsers[options.command], options)
+        return _run_command(_command(options.command), parsers[options.command], options)
 
 
 class _Command(NamedTuple):
@@ -134,7 +134,8 @@ def _command(name: str) -> _Command:
     return _Command(configure, run, getattr(module, "MEANT", {}))
 
 
-def _called(command: _Command, parser: ArgumentParser, options: Namespace) -> int:
+def _run_command(command: _Command, parser: ArgumentParser, options: Namespace) -> int:
+    """Run a command and return the exit code; errors are said on stderr in one sentence."""
     who = f"orthobandit {options.command}"
     try:
         code = command.run(options)

@@ -154,6 +154,7 @@ def _print_token(options: argparse.Namespace) -> None:
 
 
 def _print(options: argparse.Namespace, data: object, text: str) -> None:
+    """Print `data` if JSON was asked for, and otherwise `text`."""
     print(json.dumps(data) if options.json else text)
 
 

@@ -159,7 +159,9 @@ def read_obp(feedback: Mapping[str, Any]) -> tuple[Any, Fields]:
         columns["position"] = np.asarray(feedback["position"], dtype=np.int64)
     given = feedback.get("action_dist", feedback.get("pi_b"))
     if given is not None:
-        fields |= _laws(columns, _chosen(np.asarray(given, dtype=np.float64), feedback, len(action)))
+        fields |= _distribution_fields(
+            columns, _chosen(np.asarray(given, dtype=np.float64), feedback, len(action))
+        )
     elif feedback.get("pscore") is not None:
         columns["pscore"] = _sized("pscore", feedback["pscore"], len(action))
         fields["probabilities"] = ("pscore",)
@@ -188,17 +190,18 @@ def _chosen(p: Array, feedback: Mapping[str, Any], size: int) -> Array:
     return p
 
 
-def _laws(columns: dict[str, Any], p: Array) -> Fields:
+def _distribution_fields(columns: dict[str, Any], p: Array) -> Fields:
     """Express distributions (n, K) as a split if all are equal, as plans if few differ, else as columns."""
     labels = [str(arm) for arm in range(p.shape[1])]
-    laws, which = np.unique(p, axis=0, return_inverse=True)
+    distributions, which = np.unique(p, axis=0, return_inverse=True)
     numbers: Whole = which.reshape(-1)
     # The shortest statement: plans by name group better than columns of floats, and read better.
-    if len(laws) == 1:
-        return {"split": dict(zip(labels, laws[0].tolist(), strict=True))}
-    if len(laws) <= MAX_NAMED_PLANS:
+    if len(distributions) == 1:
+        return {"split": dict(zip(labels, distributions[0].tolist(), strict=True))}
+    if len(distributions) <= MAX_NAMED_PLANS:
         columns["plan"] = numbers
-        plans = {str(place): dict(zip(labels, law, strict=True)) for place, law in enumerate(laws.tolist())}
+        listed = enumerate(distributions.tolist())
+        plans = {str(place): dict(zip(labels, one, strict=True)) for place, one in listed}
         return {"plan": "plan", "plans": plans}
     columns |= {f"p:{label}": p[:, place] for place, label in enumerate(labels)}
     return {"probabilities": tuple(f"p:{label}" for label in labels)}
@@ -284,8 +287,8 @@ def _decision(path: Path, number: int, entry: dict[str, Any]) -> dict[str, Any]:
     try:
         if len(actions) != len(p):
             raise ValueError(f"'a' has {len(actions)} actions, 'p' {len(p)} probabilities")
-        laws = {int(action): float(value) for action, value in zip(actions, p, strict=True)}
-        if min(laws, default=1) < 1:
+        probabilities = {int(action): float(value) for action, value in zip(actions, p, strict=True)}
+        if min(probabilities, default=1) < 1:
             raise ValueError("actions are numbered from 1")
         return {
             "arm": int(entry[CHOSEN] if CHOSEN in entry else actions[0]),
@@ -293,7 +296,7 @@ def _decision(path: Path, number: int, entry: dict[str, Any]) -> dict[str, Any]:
             "reward": 0.0 - float(entry[COST]),
             "own": float(entry.get(PROBABILITY, np.nan)),
             "at": entry.get("Timestamp"),
-            "p": laws,
+            "p": probabilities,
         }
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise FileFormatError(f"{path} line {number} is not a decision that can be read: {error}") from None

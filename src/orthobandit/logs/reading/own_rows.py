@@ -18,7 +18,7 @@ from orthobandit.estimate.follow.cells import Cells
 from orthobandit.estimate.follow.row_file import CHUNK_ROWS, RowFile
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.clock import Clock
-from orthobandit.logs.reading.plans import ROUNDING, TOLERANCE, columns_of_arms, laws_of, read_arms
+from orthobandit.logs.reading.plans import ROUNDING, TOLERANCE, columns_of_arms, distributions_of, read_arms
 from orthobandit.logs.reading.rows import rows_of, segments_of, units_of
 from orthobandit.logs.reading.source import Opened
 
@@ -81,7 +81,7 @@ def _read(
     if any(groups[name].null_count for name in ("bucket", "arm")):
         return None
     counts = groups["n"].to_numpy().astype(np.int64)
-    arms, arm, notes = read_arms(opened, question, groups, counts, laws_of(question))
+    arms, arm, notes = read_arms(opened, question, groups, counts, distributions_of(question))
     keyed = _Keyed.of(question, groups, arm, counts, len(arms))
     if keyed is None or len(keyed.buckets) < 2:
         return None

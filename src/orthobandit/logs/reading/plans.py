@@ -17,6 +17,7 @@ from orthobandit.logs.question import OBSERVED, Question
 from orthobandit.logs.reading.rows import key_of
 from orthobandit.logs.reading.source import Coded, Opened, encode_keys, first_row, how_many, text_of
 
+Distributions = Mapping[str, Mapping[str, float]]  # the probability of each arm, by plan
 TOLERANCE = 1e-6  # how far a sum of probabilities may be from one
 ROUNDING = 1e-9  # from how far on it is worth a note
 MAX_ARMS = 10_000
@@ -40,14 +41,14 @@ class Drawn:
 
 def read_draws(opened: Opened, question: Question, groups: Any, counts: Whole) -> Drawn:
     """Return arms and distributions of groups (a pyarrow table of G rows), each of `counts` rows."""
-    laws = laws_of(question)
-    arms, arm, notes = read_arms(opened, question, groups, counts, laws)
+    distributions = distributions_of(question)
+    arms, arm, notes = read_arms(opened, question, groups, counts, distributions)
     if question.split is not None:
         by_arm = np.bincount(arm, counts, minlength=len(arms)).astype(np.float64)
         plans = split_of(question.split, arms, by_arm)[np.newaxis]
         plan = np.zeros(len(arm), dtype=np.int64)
     elif question.plan is not None:
-        plans, plan = named_plans(question, arms, encode_keys(groups["plan"]), laws, counts)
+        plans, plan = named_plans(question, arms, encode_keys(groups["plan"]), distributions, counts)
     elif len(question.probabilities) == 1:
         plans, plan = _one_column(question, arms, arm, groups["p0"].to_numpy())
     else:
@@ -69,7 +70,7 @@ def read_draws(opened: Opened, question: Question, groups: Any, counts: Whole) -
 
 
 def read_arms(
-    opened: Opened, question: Question, groups: Any, counts: Whole, laws: Mapping[str, Mapping[str, float]]
+    opened: Opened, question: Question, groups: Any, counts: Whole, distributions: Distributions
 ) -> tuple[ArmSet, Whole, tuple[str, ...]]:
     """Return the arms, the number of the arm of each group (G,), and notes on their labels."""
     keys = encode_keys(groups["arm"])
@@ -85,7 +86,7 @@ def read_arms(
             f"arm={question.arm!r} holds {len(keys.texts):,} different values in {rows_in_all:,} rows,"
             f" {keys.texts[0]!r} and {keys.texts[1]!r} among them; is this the column of the arms?"
         )
-    arms, notes = arms_of(question, keys, laws)
+    arms, notes = arms_of(question, keys, distributions)
     arm = arm_numbers(opened, question, arms, keys, counts)
     return arms, arm, notes + _look_alike(keys, counts)
 
@@ -96,14 +97,14 @@ def split_of(split: Mapping[str, float] | str, arms: ArmSet, rows: Array) -> Arr
         return np.asarray(rows / rows.sum())
     if isinstance(split, str):
         return np.full(len(arms), 1.0 / len(arms))
-    return _law("split", split, arms)
+    return _distribution("split", split, arms)
 
 
-def _law(name: str, law: Mapping[str, float], arms: ArmSet) -> Array:
+def _distribution(name: str, distribution: Mapping[str, float], arms: ArmSet) -> Array:
     """Return {arm: probability} as (K,); arms that are not named have 0."""
     p = np.zeros(len(arms))
     places = {label: place for place, label in enumerate(arms.labels)}
-    for label, value in law.items():
+    for label, value in distribution.items():
         if text_of(label) not in places:
             raise LabelError(f"{name} names the arm {label!r}; {nearest(label, arms.labels)}")
         p[places[text_of(label)]] = value
@@ -116,17 +117,20 @@ def _law(name: str, law: Mapping[str, float], arms: ArmSet) -> Array:
 
 
 def named_plans(
-    question: Question, arms: ArmSet, keys: Coded, laws: Mapping[str, Mapping[str, float]], counts: Whole
+    question: Question, arms: ArmSet, keys: Coded, distributions: Distributions, counts: Whole
 ) -> tuple[Array, Whole]:
     """Return the distributions (P, K) of the plans that groups name, and the plan of each group (G,)."""
     for place, text in [(-1, ""), *enumerate(keys.texts)]:
-        rows = int(counts[keys.codes == place].sum()) if place < 0 or text not in laws else 0
+        rows = int(counts[keys.codes == place].sum()) if place < 0 or text not in distributions else 0
         if rows:
             named = f"holds the plan {text!r}" if place >= 0 else "is empty"
             raise InputError(
-                f"plan={question.plan!r} {named} in {how_many(question, rows)}; {nearest(text, laws)}"
+                f"plan={question.plan!r} {named} in {how_many(question, rows)};"
+                f" {nearest(text, distributions)}"
             )
-    return np.array([_law(f"plan {text!r}", laws[text], arms) for text in keys.texts]), keys.codes
+    return np.array(
+        [_distribution(f"plan {text!r}", distributions[text], arms) for text in keys.texts]
+    ), keys.codes
 
 
 def _are_proper(p: Array) -> Mask:
@@ -239,9 +243,7 @@ def _check_played(opened: Opened, question: Question, found: Drawn, counts: Whol
     )
 
 
-def arms_of(
-    question: Question, keys: Coded, laws: Mapping[str, Mapping[str, float]]
-) -> tuple[ArmSet, tuple[str, ...]]:
+def arms_of(question: Question, keys: Coded, distributions: Distributions) -> tuple[ArmSet, tuple[str, ...]]:
     """Return the arms: from the file, else from the stated probabilities, else from the data."""
     if question.arms is not None:
         arms = ArmSet.read(question.arms)
@@ -251,8 +253,8 @@ def arms_of(
     # What states probabilities also names arms that were never drawn; the data cannot.
     if isinstance(question.split, Mapping):
         return _one_hot([text_of(label) for label in question.split]), ()
-    if laws:
-        return _one_hot(dict.fromkeys(label for law in laws.values() for label in law)), ()
+    if distributions:
+        return _one_hot(dict.fromkeys(label for one in distributions.values() for label in one)), ()
     names = question.probabilities
     if len(names) > 1:
         # The most explicit name first: an arm may itself be called p_something.
@@ -352,27 +354,27 @@ def arm_numbers(opened: Opened, question: Question, arms: ArmSet, keys: Coded, c
     return numbers[keys.codes]
 
 
-def laws_of(question: Question) -> dict[str, dict[str, float]]:
+def distributions_of(question: Question) -> dict[str, dict[str, float]]:
     """Return {plan: {arm: probability}} of a file or a mapping; {} without plans."""
     if question.plans is None:
         return {}
     if isinstance(question.plans, Mapping):
         return {
-            text_of(plan): {text_of(arm): float(p) for arm, p in law.items()}
-            for plan, law in question.plans.items()
+            text_of(plan): {text_of(arm): float(p) for arm, p in distribution.items()}
+            for plan, distribution in question.plans.items()
         }
     path = Path(question.plans)
     table = read_table(path)
     name = "plan" if "plan" in table else next(iter(table))
     arms = [column for column in table if column != name]
-    laws: dict[str, dict[str, float]] = {}
+    distributions: dict[str, dict[str, float]] = {}
     for row, value in enumerate(table[name]):
-        law = {arm.removeprefix("p:"): number_of(table[arm][row]) for arm in arms}
-        for arm, p in law.items():
+        distribution = {arm.removeprefix("p:"): number_of(table[arm][row]) for arm in arms}
+        for arm, p in distribution.items():
             if p is None:
                 raise FileFormatError(f"{path} row {row + 1}: the probability of {arm!r} is not a number")
-        laws[label_of(value)] = {arm: p for arm, p in law.items() if p is not None}
-    return laws
+        distributions[label_of(value)] = {arm: p for arm, p in distribution.items() if p is not None}
+    return distributions
 
 
 def columns_of_arms(names: Sequence[str], labels: Sequence[str]) -> list[int]:

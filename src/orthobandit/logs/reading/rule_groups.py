@@ -25,7 +25,7 @@ from orthobandit.logs.reading.plans import (
     ROUNDING,
     TOLERANCE,
     columns_of_arms,
-    laws_of,
+    distributions_of,
     named_plans,
     read_arms,
     refuse_one_column,
@@ -156,7 +156,7 @@ def _arms(opened: Opened, question: Question) -> tuple[ArmSet, list[Any], Whole,
     table = opened.table.select(arm=own)
     groups = opened.fetch(table.group_by("arm").aggregate(n=table.count()))
     counts = groups["n"].to_numpy().astype(np.int64)
-    arms, numbers, notes = read_arms(opened, question, groups, counts, laws_of(question))
+    arms, numbers, notes = read_arms(opened, question, groups, counts, distributions_of(question))
     if len(arms) > MAX_ARMS_WITH_RULES:
         raise InputError(
             f"{len(arms)} arms are more than the {MAX_ARMS_WITH_RULES} that rules can be judged for"
@@ -240,7 +240,7 @@ class _Asked:
             found = self.opened.fetch(table.group_by("plan").aggregate(n=table.count()))
             keys = encode_keys(found["plan"])
             counts = found["n"].to_numpy().astype(np.int64)
-            plans, codes = named_plans(question, self.arms, keys, laws_of(question), counts)
+            plans, codes = named_plans(question, self.arms, keys, distributions_of(question), counts)
             values = found["plan"].to_pylist()
             return [
                 package.cases(
