@@ -3,7 +3,7 @@
 from copy import deepcopy
 
 import numpy as np
-from tests.unit.experiment.fed import fed, held_back
+from tests.unit.experiment.recorded import fed, held_back
 
 from certified_logs import certified, found_in, rows_of, saved
 from orthobandit import ArmSet

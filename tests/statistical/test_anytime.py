@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.rates import assert_kept
+from tests.failure_rates import assert_kept
 
 from orthobandit import ArmSet, ContrastSequence, Environment, Plan, Tally
 from orthobandit.estimate import (

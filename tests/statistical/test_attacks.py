@@ -1,9 +1,9 @@
 """Attacks on the default mode: rare events, bursts, rising stakes, lopsided plans, arms that are not alike.
 
 A run fails if the best arm is ever dropped or some bound in its row is ever wrong. Each case is refused, if
-runs fail with probability δ or less, with probability at most 10⁻⁹ (``tests/rates.py``); all cases together
-raise a false alarm less than once in 10⁶. Each case has a short form, and one of the length at which it once
-broke the mode.
+runs fail with probability δ or less, with probability at most 10⁻⁹ (``tests/failure_rates.py``); all cases
+together raise a false alarm less than once in 10⁶. Each case has a short form, and one of the length at
+which it once broke the mode.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.rates import assert_kept
+from tests.failure_rates import assert_kept
 
 from orthobandit import AnytimeElimination, ArmSet, ContrastSequence, Environment, Plan, Tally
 from orthobandit.estimate import RunningMean

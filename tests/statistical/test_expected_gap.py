@@ -6,7 +6,7 @@ only then can that arm be dropped. Each test raises a false alarm with probabili
 
 import numpy as np
 import pytest
-from tests.rates import assert_kept
+from tests.failure_rates import assert_kept
 
 from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Bounded, Environment, SubGaussian
 from orthobandit.simulation import Bernoulli, Constant, Gaussian, Sine, misses, simulate, within

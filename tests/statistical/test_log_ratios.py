@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.rates import assert_kept
+from tests.failure_rates import assert_kept
 
 from log_worlds import cells_from
 from orthobandit import Asymptotic, Bounded

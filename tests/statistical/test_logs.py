@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.rates import assert_kept
+from tests.failure_rates import assert_kept
 
 from cells_by_hand import follow
 from log_worlds import WORLDS

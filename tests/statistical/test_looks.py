@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.rates import assert_kept
+from tests.failure_rates import assert_kept
 
 from log_looks import (
     BEST,

@@ -8,8 +8,8 @@ visitors has seen all rewards.
 import numpy as np
 import pytest
 
+from failure_rates import assert_kept
 from orthobandit import ArmSet, Experiment, Metric, Personalised
-from rates import assert_kept
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 

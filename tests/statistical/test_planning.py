@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.rates import assert_kept
+from tests.failure_rates import assert_kept
 
 from orthobandit import AnytimeElimination, ArmSet, Environment, simulate
 from orthobandit.simulation import Constant, Gaussian, Sine

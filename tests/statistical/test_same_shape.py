@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.rates import assert_kept
+from tests.failure_rates import assert_kept
 
 from orthobandit import AnytimeElimination, ArmSet, Environment, SameShape, Tally, simulate
 from orthobandit.simulation import Constant, Sine

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from tests.rates import Promise, assert_kept
+from tests.failure_rates import Promise, assert_kept
 
 
 def coins(rate, seed):

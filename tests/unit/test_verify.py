@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.experiment.fed import MODES, PLANE, entries_of, fed
+from tests.unit.experiment.recorded import MODES, PLANE, entries_of, fed
 
 import orthobandit.verify as alone
 from certified_logs import certified

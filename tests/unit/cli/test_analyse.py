@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.unit.logs.found import everything, found
+from tests.unit.logs.made_up_analyses import everything, found
 
 import orthobandit.logs
 from orthobandit.cli import main

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.unit.experiment.fed import fed
+from tests.unit.experiment.recorded import fed
 
 from orthobandit.cli import main
 

@@ -5,7 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from tests.unit.experiment.fed import MODES, PLANE, fed, held_back, shop, visited
+from tests.unit.experiment.recorded import MODES, PLANE, fed, held_back, shop, visited
 
 from mutants import reseal
 from orthobandit import AnytimeElimination, ArmSet, Experiment

@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from tests.unit.experiment.fed import MODES, fed
+from tests.unit.experiment.recorded import MODES, fed
 
 from mutants import reseal
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric

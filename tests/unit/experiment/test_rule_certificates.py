@@ -5,7 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from tests.unit.experiment.fed import entries_of
+from tests.unit.experiment.recorded import entries_of
 
 import orthobandit.verify as alone
 from mutants import reseal

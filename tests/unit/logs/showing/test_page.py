@@ -5,7 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from tests.unit.logs.found import NOTHING, START, effect, everything, found, metric
+from tests.unit.logs.made_up_analyses import NOTHING, START, effect, everything, found, metric
 
 from orthobandit.logs.effects.effects import unknown_effect
 from orthobandit.logs.results import Value

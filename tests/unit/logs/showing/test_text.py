@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from tests.unit.logs.found import effect, everything, found, metric
+from tests.unit.logs.made_up_analyses import effect, everything, found, metric
 
 from orthobandit.logs.effects.effects import unknown_effect
 from orthobandit.logs.results import Diagnostic

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.unit.experiment.fed import Fed
+from tests.unit.experiment.recorded import Fed
 
 from orthobandit import AnytimeElimination, ArmSet, ContrastSequence, Experiment, SameShape
 from orthobandit.errors import ParameterError
