@@ -10,7 +10,7 @@ import pytest
 import scipy
 
 from orthobandit import ArmSet, Environment, simulate
-from orthobandit.policy import GBAI, AdjacentBAI, LinGapE, ODLinBAI, P1Peace, Peace
+from orthobandit.policy import GBAI, AdjacentBAI, LazyTrackAndStop, LinGapE, ODLinBAI, P1Peace, Peace
 from orthobandit.policy.budget_peers import adjacent_design
 
 FALSE_ALARM = 1e-4
@@ -67,5 +67,26 @@ def test_lingape_stops_when_the_released_code_does():
     policy = LinGapE(0.05, epsilon=2 * (1 - math.cos(0.1)))
     environment = near_parallel(5)
     result = simulate(policy, environment, horizon=20_000, replications=200, seed=1, stop_when_declared=True)
+    assert scipy.stats.ks_2samp(result.stop_times, released).pvalue > FALSE_ALARM
+    assert scipy.stats.ttest_ind(result.stop_times, released, equal_var=False).pvalue > FALSE_ALARM
+
+
+@pytest.mark.statistical
+def test_lazy_track_and_stop_stops_when_the_released_code_does():
+    # Thirty runs of the released Python code (LT&S) with seeds 1 to 30, d = 10, ω = .2, δ = .1. It draws the
+    # arms that span the features; here it was given e_1 to e_10, which ours takes, because the threshold
+    # depends on them.
+    released = [
+        *(1226, 1888, 1921, 1990, 2058, 2161, 2169, 2255, 2266, 2385, 2391, 2401, 2532, 2574, 2712),
+        *(2724, 2842, 2953, 2978, 3054, 3060, 3097, 3192, 3318, 3473, 3599, 3685, 3980, 4302, 4567),
+    ]
+    result = simulate(
+        LazyTrackAndStop(0.1),
+        near_parallel(10, 0.2),
+        horizon=100_000,
+        replications=200,
+        seed=1,
+        stop_when_declared=True,
+    )
     assert scipy.stats.ks_2samp(result.stop_times, released).pvalue > FALSE_ALARM
     assert scipy.stats.ttest_ind(result.stop_times, released, equal_var=False).pvalue > FALSE_ALARM

@@ -88,6 +88,48 @@ def test_pooled_track_and_stop_tests_as_the_gateway_does():
     assert policy.plan(waits).probabilities.tolist() == [0.5, 0.5]
 
 
+# From the tests of the gateway (tensorzero/tensorzero, track_and_stop/check_stopping.rs): rounds of each arm,
+# means, the variance of all, δ, and the arm that is declared.
+RELEASED_STOPS = [
+    (1000, [0.3, 0.9, 0.5], 0.1, 0.05, 1),
+    (50, [0.50, 0.52, 0.51], 0.2, 0.05, -1),
+    (150, [0.45, 0.65, 0.50], 0.15, 0.01, -1),
+    (150, [0.45, 0.65, 0.50], 0.15, 0.2, 1),
+    (100, [0.3, 0.8], 0.1, 0.05, 1),
+    (200, [0.3, 0.9, 0.5, 0.4, 0.6], 0.1, 0.05, 1),
+    (80, [0.55, 0.70], 0.25, 0.05, -1),
+    (1000, [0.55, 0.70], 0.25, 0.05, 1),
+]
+
+
+@pytest.mark.parametrize(("rounds", "means", "variance", "delta", "declared"), RELEASED_STOPS)
+def test_pooled_track_and_stop_stops_where_the_released_code_does(rounds, means, variance, delta, declared):
+    policy = PooledTrackAndStop(period=rounds * len(means), delta=delta)
+    state = policy.start(ArmSet.one_hot(len(means)))
+    tally = period([rounds] * len(means), means, variance)
+    after = policy.observe(state, policy.plan(state), tally)
+    assert policy.decide(after).declared == declared
+
+
+# From estimate_optimal_probabilities.rs there: means, variances, ε, and the proportions that cvxpy or scipy
+# find, where neither the smoothing nor the least probability matters. ε is added to the mean of the leader.
+RELEASED_PROPORTIONS = [
+    ([100.0, 105.0], [1.0, 20.0], 2.0, [0.182752086850448, 0.817247913149552]),
+    ([10.0, 10.5], [1.0, 1.2], 0.05, [0.477229489718064, 0.522770510281936]),
+    ([0.5, 0.7], [0.1, 0.15], 0.1, [0.449525654401765, 0.550474345598233]),
+    ([1.0, 1.5, 1.2], [0.2, 0.3, 0.25], 0.2, [0.111715272862871, 0.473942231288105, 0.414342495849023]),
+    ([10.0, 12.0, 11.0], [2.0, 3.5, 2.5], 0.5, [0.069702913270257, 0.508019009489254, 0.422278077240489]),
+]
+
+
+@pytest.mark.parametrize(("means", "variances", "epsilon", "released"), RELEASED_PROPORTIONS)
+def test_pooled_proportions_are_those_of_the_released_code(means, variances, epsilon, released):
+    told = np.array(means)
+    told[np.argmax(told)] += epsilon
+    w = pooled_proportions(told, np.array(variances), 1e14)
+    assert w == pytest.approx(released, abs=1e-4)  # the tolerance of the gateway's own tests
+
+
 def test_pooled_proportions_are_the_best():
     rng = np.random.default_rng(1)
     for _ in range(5):
