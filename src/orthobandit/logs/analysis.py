@@ -38,7 +38,7 @@ from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers import compare as compared_with
 from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Question, Ratio, Summary, spell_out
-from orthobandit.logs.reading.clock import day_or_month
+from orthobandit.logs.reading.clock import day_or_month, time_notes
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of
 from orthobandit.logs.reading.rule_groups import GatheredRules, rule_cells_of
@@ -57,7 +57,6 @@ from orthobandit.logs.results import (
     Value,
 )
 from orthobandit.logs.showing.words import effect_words, gap_words, rules_sentence, sentence_of
-from orthobandit.logs.time_notes import time_notes
 from orthobandit.showing.numbers import risk_percent
 
 ROUNDING = 1e-12  # of a sum of squares
