@@ -72,5 +72,5 @@ def test_unknown_experiments_are_named_without_the_file(registry):
 
 
 def test_a_database_that_cannot_be_made_is_an_error(tmp_path):
-    with pytest.raises(StorageError, match="cannot be opened"):
+    with pytest.raises(StorageError, match="there is no folder"):
         Registry(tmp_path / "no such folder" / "all.db")

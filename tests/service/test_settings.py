@@ -6,6 +6,7 @@ import re
 import ssl
 import subprocess
 import sys
+import warnings
 from argparse import ArgumentParser
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from orthobandit.cli import main
 from orthobandit.cli.service import configure_serve
-from orthobandit.errors import ParameterError
+from orthobandit.errors import InputWarning, ParameterError
 from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, ConnectionLimits
 from orthobandit.service.serving import serve
 from orthobandit.service.settings import BY_NAME, SETTINGS, parse, read_file, read_settings, table
@@ -282,3 +283,43 @@ def test_compose_takes_the_file(monkeypatch):
     if "is not a docker command" in done.stderr or "unknown shorthand flag" in done.stderr:
         pytest.skip("docker has no compose here")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["serve", "--port", "abc"], "'abc' is not a whole number"),
+        (["serve", "--rate", "fast"], "--rate 'fast' must be a number"),
+        (["serve", "--no-auth=yes"], "--no-auth is a switch and takes no value; leave 'yes' out"),
+        (["db", "token", "--lasts", "-1d"], "--lasts needs a value; write --lasts=VALUE"),
+        (["demo-traffic", "--url", "nonsense"], "--url nonsense must be the address of a server, such as"),
+        (["demo-traffic", "--url", "ftp://x"], "--url ftp://x must be the address of a server, such as"),
+        (["demo-traffic", "--serve", "--url", "http://x"], "--url is for a server that runs already"),
+        (["demo-traffic", "--serve", "--token", "x"], "--token is for a server that runs already"),
+        (["demo-traffic", "--port", "8001"], "--port is for --serve"),
+        (["demo-traffic", "--token", "ob_x\n"], "without blanks or line ends, as the server printed it"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_named(arguments, words, capsys):
+    with pytest.raises(SystemExit) as ended_with:
+        raise SystemExit(main(arguments))
+    said = capsys.readouterr().err
+    assert ended_with.value.code == 2
+    assert words in " ".join(said.split())
+    assert "Traceback" not in said
+
+
+def test_a_token_for_keys_that_cannot_be_is_refused(tmp_path, capsys):
+    made = ["db", "token", "--new", "--db", str(tmp_path / "all.db"), "--experiments"]
+    assert main([*made, "signup,shop-*,*"]) == 0
+    for key in ("Signup", "two words", ""):
+        assert main([*made, f"signup,{key}"]) == 2
+        assert "experiments=" in capsys.readouterr().err
+
+
+def test_a_variable_that_is_nearly_a_setting_is_named():
+    with pytest.warns(InputWarning, match="ORTHOBANDIT_PROT is not a setting; did you mean ORTHOBANDIT_PORT"):
+        read_settings({}, {"ORTHOBANDIT_PROT": "1"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_settings({}, {"ORTHOBANDIT_TOKEN": "ob_x", "ORTHOBANDIT_DATABASE": "x", "PATH": "x"})

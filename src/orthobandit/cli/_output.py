@@ -73,6 +73,17 @@ def suggest(message: str, parser: ArgumentParser) -> str:
         what = "a command" if choice[1] == "COMMAND" else f"a value of {choice[1]}"
         hint = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
         return f"{choice[2]!r} is not {what}; {hint}"
+    wrong_type = re.match(r"argument (\S+): invalid (int|float) value: (.*)", message)
+    if wrong_type:
+        flag, kind, given = wrong_type.groups()
+        return f"{flag} {given} must be a {'whole ' * (kind == 'int')}number"
+    needless = re.match(r"argument (\S+): ignored explicit argument (.*)", message)
+    if needless:
+        return f"{needless[1]} is a switch and takes no value; leave {needless[2]} out"
+    valueless = re.match(r"argument (\S+): expected one argument", message)
+    if valueless:
+        flag = valueless[1]
+        return f"{flag} needs a value; write {flag}=VALUE for one that begins with a dash"
     return message
 
 

@@ -3,16 +3,20 @@
 import argparse
 import json
 import os
+from collections.abc import Callable
+from typing import Any
 
 from orthobandit._foundation.extras import optional_package
 from orthobandit.cli._output import whole
 from orthobandit.errors import ParameterError
 from orthobandit.service.settings import BY_NAME, CONFIG, SETTINGS, read_settings
 
-MEANT = {"where": "db"}  # an argument and the flag that gives it
+MEANT = {"where": "db", "address": "url"}  # arguments and the flags that give them
 ACTIONS = ("upgrade", "backup", "restore", "check", "token")
 ROLES = ("admin", "ask-tell", "read", "edge")
 TOKEN = "ORTHOBANDIT_TOKEN"  # noqa: S105, the name of a variable
+DEMO_PORT = 8000
+DEMO_URL = f"http://127.0.0.1:{DEMO_PORT}"
 
 
 def configure_serve(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +30,7 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
         f" environment variable as well ({SETTINGS[0].variable}, {SETTINGS[1].variable}, ...) and a key of"
         " the TOML file. A flag overrides the environment, which overrides the file."
     )
+    types: dict[str, Callable[[str], Any]] = {"whole": whole, "number": float}
     for one in (CONFIG, *SETTINGS):
         words = one.words if one.default in (None, (), False) else f"{one.words} (default: {one.default})"
         if one.kind == "switch":
@@ -34,7 +39,7 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
         else:
             parser.add_argument(
                 one.flag,
-                type={"whole": int, "number": float}.get(one.kind, str),
+                type=types.get(one.kind, str),
                 choices=one.choices or None,
                 metavar=one.metavar,
                 help=words,
@@ -166,7 +171,7 @@ def configure_demo_traffic(parser: argparse.ArgumentParser) -> None:
         " page is declared best."
     )
     parser.epilog = "example: orthobandit demo-traffic --serve"
-    parser.add_argument("--url", default="http://127.0.0.1:8000", help="the server (default: %(default)s)")
+    parser.add_argument("--url", help=f"the server (default: {DEMO_URL})")
     parser.add_argument("--token", help=f"token of the server (default: the environment's {TOKEN})")
     parser.add_argument("--key", default="landing-page", help="key of the experiment (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=250.0, help="visitors per second (default: 250)")
@@ -175,7 +180,7 @@ def configure_demo_traffic(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--serve", action="store_true", help="also start a server, on a temporary file, and keep it running"
     )
-    parser.add_argument("--port", type=int, default=8000, help="port of that server (default: 8000)")
+    parser.add_argument("--port", type=whole, help=f"port of that server (default: {DEMO_PORT})")
 
 
 def run_demo_traffic(options: argparse.Namespace) -> None:
@@ -185,16 +190,24 @@ def run_demo_traffic(options: argparse.Namespace) -> None:
 
     visitors = Visitors(options.rate, options.seed)
     if options.serve:
+        for name in ("url", "token"):
+            if getattr(options, name) is not None:
+                raise ParameterError(
+                    f"--{name} is for a server that runs already; --serve starts one of its own, on --port"
+                )
         for package in ("sqlalchemy", "fastapi", "uvicorn"):
             optional_package(package, "service", "the service")
         from orthobandit.service.demo import show
 
-        show(visitors, port=options.port, seconds=options.seconds, say=_say)
+        port = DEMO_PORT if options.port is None else options.port
+        show(visitors, port=port, seconds=options.seconds, say=_say)
         return
+    if options.port is not None:
+        raise ParameterError("--port is for --serve; the port of a server that runs already is part of --url")
     from orthobandit.service.client.client import Client
     from orthobandit.service.demo import Traffic
 
-    with Client(options.url, options.token or os.environ.get(TOKEN)) as client:
+    with Client(options.url or DEMO_URL, options.token or os.environ.get(TOKEN)) as client:
         Traffic(client, visitors, key=options.key, say=_say).play(options.seconds)
 
 

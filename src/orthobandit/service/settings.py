@@ -5,12 +5,13 @@ only place that lists them: the command line, the reader of files and the table 
 """
 
 import tomllib
+import warnings
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from orthobandit.errors import ParameterError
+from orthobandit.errors import InputWarning, ParameterError
 from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, ConnectionLimits
 
 CONNECTION_LIMITS = ConnectionLimits()
@@ -165,6 +166,7 @@ def read_settings(flags: Mapping[str, Any], environment: Mapping[str, str]) -> d
     file = flags.get(CONFIG.argument) or environment.get(CONFIG.variable)
     stored = {} if not file else read_file(Path(file))
     found = {}
+    _warn_of_unknown_variables(environment)
     for one in SETTINGS:
         written = environment.get(one.variable)
         if flags.get(one.argument) is not None:
@@ -174,6 +176,19 @@ def read_settings(flags: Mapping[str, Any], environment: Mapping[str, str]) -> d
         else:
             found[one.argument] = stored.get(one.name, one.default)
     return found
+
+
+def _warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
+    """Warn of variables that look like settings and are none; others of the machine are no mistake."""
+    known = [one.variable.removeprefix(PREFIX) for one in (CONFIG, *SETTINGS)]
+    for name in environment:
+        ending = name.removeprefix(PREFIX)
+        if ending == name or ending in known:
+            continue
+        for near in get_close_matches(ending, known, 1):
+            warnings.warn(
+                f"{name} is not a setting; did you mean {PREFIX}{near}?", InputWarning, stacklevel=3
+            )
 
 
 def read_file(path: Path) -> dict[str, Any]:

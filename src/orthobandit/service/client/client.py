@@ -6,6 +6,7 @@ coroutine of the same name, arguments and answer.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from uuid import uuid4
 import numpy as np
 
 from orthobandit._foundation.extras import optional_package
-from orthobandit.errors import DesignError, MissingExtraError, OrthobanditError, ServiceError
+from orthobandit.errors import DesignError, MissingExtraError, OrthobanditError, ParameterError, ServiceError
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment import Proposal
 from orthobandit.experiment.draw.edge_plan import EdgePlan
@@ -146,6 +147,13 @@ class _Base:
 
     def __init__(self, address: str, token: str | None, *, retries: int, timeout: float) -> None:
         self._httpx = optional_package("httpx", "client", "a client of the service")
+        if not isinstance(address, str) or not re.match(r"https?://[^/\s]", address):
+            raise ParameterError(
+                f"address={address!r} must be the address of a server, such as 'http://127.0.0.1:8000'"
+            )
+        if token is not None and not (isinstance(token, str) and re.fullmatch(r"[!-~]+", token)):
+            # Not repeated here, because it may be secret but for a line end.
+            raise ParameterError("token must be text without blanks or line ends, as the server printed it")
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._address = address.rstrip("/")
         self._retries = retries

@@ -234,6 +234,12 @@ def _check_experiments(given: Sequence[str]) -> tuple[str, ...]:
         raise ParameterError(
             f"experiments={given!r} must be a list of keys such as ['signup', 'shop-*']; leave it out for all"
         )
+    for one in given:
+        if re.fullmatch(r"[a-z0-9*][a-z0-9*_.-]{0,99}", one) is None:
+            raise ParameterError(
+                f"experiments={one!r} is no key and no pattern of keys, which have small letters, digits,"
+                " '-', '_' and '.', and * for anything: the token would be for nothing"
+            )
     return tuple(given)
 
 

@@ -398,6 +398,11 @@ def named_errors(where: str, dbapi: Any) -> Iterator[None]:
 def name_error(where: str, error: BaseException | None) -> StorageError:
     """Return the error to raise for one of a database driver."""
     name = getattr(error, "sqlite_errorname", "")
+    if name.startswith("SQLITE_CANTOPEN"):
+        if Path(where).is_dir():
+            return StorageError(f"{where} is a folder; give the path of a file in it")
+        if not Path(where).parent.is_dir():
+            return StorageError(f"{where}: there is no folder {str(Path(where).parent)!r}; make it first")
     for beginning, kind, advice in SQLITE_ERRORS:
         if name.startswith(beginning):
             return kind(f"{where}: {advice} ({error})")

@@ -106,9 +106,9 @@ def test_a_database_of_another_program_is_left_alone(tmp_path, table):
 
 
 def test_a_folder_and_a_missing_folder_are_named(tmp_path):
-    with pytest.raises(StorageError, match="it cannot be opened; check its folder and its permissions"):
+    with pytest.raises(StorageError, match="is a folder; give the path of a file in it"):
         SQLStore(tmp_path).create({})
-    with pytest.raises(StorageError, match=r"missing/log.db: it cannot be opened; check its folder"):
+    with pytest.raises(StorageError, match=r"missing/log.db: there is no folder '.*missing'; make it"):
         SQLStore(tmp_path / "missing" / "log.db").create({})
 
 
@@ -214,8 +214,8 @@ def test_overwritten_bytes_are_noticed_or_without_effect(path):
     [
         ("", "must be a path or the URL"),
         (3, "must be a path or the URL"),
-        ("sqlite://", "is not a file; use MemoryStore"),
-        (":memory:", "is not a file; use MemoryStore"),
+        ("sqlite://", "is not a file; use Experiment.memory"),
+        (":memory:", "is not a file; use Experiment.memory"),
         ("://", "is not a database URL"),
         ("nonsense://place", "no database .nonsense. is known"),
     ],
