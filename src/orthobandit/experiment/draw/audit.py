@@ -149,7 +149,7 @@ def replay_log(
     # A state that is rebuilt bit by bit may come from anywhere: then only plans can differ.
     makers = _makers(found, state.get("lineage", ()) if difference else ())
     if not difference or not makers:
-        is_rounding = bool(difference) and is_same(_rounded(rebuilt), _rounded(state))
+        is_rounding = bool(difference) and is_same(_without_hashes(rebuilt), _without_hashes(state))
         return Replay(last, difference, makers, is_rounding=is_rounding)
     contradiction = _difference(_facts(rebuilt), _facts(state), "state")
     if not contradiction:
@@ -169,8 +169,8 @@ def _without_origin(state: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in without_stamp(state).items() if name != "lineage"}
 
 
-def _rounded(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state without the hashes of its record, which rounding alone would change."""
+def _without_hashes(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state without the hashes of its record, which differ even where numbers differ by rounding."""
     feed = {name: value for name, value in state["book"].items() if name != "record"}
     return {**_without_origin(state), "book": feed}
 

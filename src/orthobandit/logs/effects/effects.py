@@ -486,6 +486,7 @@ def _exact_of_rows(follower: RowFollower, joint: Joint, arm: int, delta: float) 
     centre = line.forecasts + line.values[:, reference]
     ahead = (line.values[:, arm] - line.values[:, reference])[-len(rounds) :]
     noise = float(np.sqrt(joint.pilot.covariance[0, 0]))
+    # Of the pilot: Σ 1/p and max 1/p of the arm and of the reference arm, and the number of rows.
     _, one, other, most, most_other, every = follower.pilot_levels[arm]
     gap = Evidence(
         totals=(rounds * ahead + sums[:, 0, of.PULLED] - sums[:, 1, of.PULLED]).sum(keepdims=True),

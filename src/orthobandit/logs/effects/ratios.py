@@ -84,6 +84,7 @@ class RatioScores:
         return found
 
     def _for_one_look(self, sums: JointSums, delta: float, below: Array) -> Region | None:
+        """Return the region that holds for one look; `below` are the directions (2, 4) of denominators."""
         n, d, n0, d0 = sums.estimates
         if d <= 0 or d0 <= 0:
             return None
@@ -92,6 +93,7 @@ class RatioScores:
         return region_for_one_look(sums.with_faded_pool(directions), delta, below)
 
     def _at_all_times(self, sums: JointSums, delta: float) -> Region | None:
+        """Return the region that holds at all times, tuned by the ratio of the pilot's means."""
         if self.joint is None or np.any(sums.estimates[[BELOW, OTHER_BELOW]] <= 0):
             return None
         above, below = self.joint.pilot.means

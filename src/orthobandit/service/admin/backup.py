@@ -168,7 +168,7 @@ class Kept:
         for line in self._lines():
             data = json.loads(line)
             if isinstance(data, list):
-                yield table, dict(zip(columns, map(_value, data), strict=True))
+                yield table, dict(zip(columns, map(_decode_value, data), strict=True))
             elif "table" in data:
                 table = by_name[data["table"]]
                 columns = data["columns"]
@@ -240,7 +240,8 @@ class Kept:
             ) from None
 
 
-def _value(value: Any) -> Any:
+def _decode_value(value: Any) -> Any:
+    """Return a value of a row from JSON, where bytes are written as ``{"base64": …}``."""
     return base64.b64decode(value["base64"]) if isinstance(value, dict) else value
 
 
