@@ -127,7 +127,10 @@ def run_db(options: argparse.Namespace) -> int:
             else backup.restore(options.file, options.db)
         )
         done = f"{'wrote' if is_backup else 'restored'} {options.file}"
-        counts = ", ".join(f"{rows[name]} {name}" for name in ("experiments", "proposals", "rewards"))
+        counts = ", ".join(
+            f"{rows[name]:,} {name.removesuffix('s') if rows[name] == 1 else name}"
+            for name in ("experiments", "proposals", "rewards")
+        )
         _print(options, rows, f"{done}: {counts}")
     return 0
 

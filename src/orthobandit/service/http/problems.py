@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from orthobandit.errors import InputError, OrthobanditError
+from orthobandit.errors import InputError, OrthobanditError, StorageError
 from orthobandit.service.http.problem_kinds import KINDS, PREFIX, PROBLEM_JSON, kind_of
 
 LOG = logging.getLogger("orthobandit.service")
@@ -111,7 +111,9 @@ def problem_of(error: OrthobanditError) -> JSONResponse:
     """Return the answer to a request that raised an error of this package."""
     kind = kind_of(error)
     if kind in GENERIC_DETAILS:
-        LOG.error("%s: %s", type(error).__name__, error, exc_info=error)
+        # A full disk names itself, and every request meets it: a traceback each would fill the next disk.
+        has_name = type(error) is StorageError
+        LOG.error("%s: %s", type(error).__name__, error, exc_info=None if has_name else error)
         return problem(kind, GENERIC_DETAILS[kind])
     field = re.match(r"(\w+)=", str(error)) if isinstance(error, InputError) else None
     errors = [{"pointer": f"#/{field[1]}", "detail": str(error)}] if field else []
