@@ -96,7 +96,9 @@ def test_under_a_fair_game_the_mean_is_at_most_one(scale, rise, rho):
         assert odds @ np.any(ends, axis=0) <= alpha
 
 
-@pytest.mark.parametrize("grid", [WIDE, EXPECTED], ids=["wide", "expected"])
+@pytest.mark.parametrize(
+    "grid", [WIDE, pytest.param(EXPECTED, marks=pytest.mark.slow)], ids=["wide", "expected"]
+)
 def test_rare_losses_of_the_whole_scale_fool_no_boundary(grid):
     # Gains of 0.01 and, once in 201 rounds, a loss of 2: most paths look like a sure gain for long.
     rng, alpha, runs = np.random.default_rng(3), 0.1, 2000

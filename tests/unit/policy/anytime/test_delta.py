@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orthobandit import AnytimeElimination
+from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.estimate import PairGeometry
 from orthobandit.estimate.confidence.boundaries import EXPECTED, WIDE
 from orthobandit.policy.anytime.delta import cautious_gaps, split_delta, tuned
@@ -44,7 +44,7 @@ def test_equal_gaps_share_equally():
 
 def test_the_scale_covers_the_first_plan():
     p = np.array([0.7, 0.2, 0.1])
-    geometry = PairGeometry.of(np.eye(3)[:, :2] - np.eye(3)[2, :2], p)
+    geometry = PairGeometry.of(ArmSet.one_hot(3).positions, p)
     reach = geometry.reach(p)
     alpha, gaps = np.full((3, 3), 0.05), np.ones((3, 3))
     tuning = tuned(alpha, gaps, geometry.variance, reach, AnytimeElimination(rewards=(0.0, 2.0)), (1.0, 100))

@@ -168,8 +168,15 @@ def test_a_row_of_all_pairs_is_a_row():
         policy.upper_bounds(state, over=3)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.3])
-@pytest.mark.parametrize("goal", ["identify", "earn"])
+@pytest.mark.parametrize(
+    ("goal", "epsilon"),
+    [
+        ("identify", 0.0),
+        ("earn", 0.3),
+        pytest.param("identify", 0.3, marks=pytest.mark.slow),
+        pytest.param("earn", 0.0, marks=pytest.mark.slow),
+    ],
+)
 def test_the_best_of_many_arms_is_declared(goal, epsilon):
     rng = np.random.default_rng(5)
     features, theta = rng.standard_normal((3000, 4)), np.array([1.0, 0.0, 0.0, 0.0])
