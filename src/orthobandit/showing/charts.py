@@ -176,12 +176,15 @@ class Forest:
         Places on the axis in per cent, and their words.
     head : sequence of Column
         Heads of the cells, and last that of the bar; empty if bars have no cells.
+    first : str
+        What the labels of the bars name, where there is a head.
     """
 
     caption: str
     rows: Sequence[tuple[Bar, BarMarks]]
     ticks: Sequence[tuple[float, str]]
     head: Sequence[Column] = ()
+    first: str = "Arm"
 
 
 def forest(
@@ -190,6 +193,7 @@ def forest(
     limits: Sequence[float] = (),
     head: Sequence[Column] = (),
     unit: str = "",
+    first: str = "Arm",
 ) -> Forest:
     """Return intervals on one scale, which has 0 and all `limits` on it; `unit` follows its numbers."""
     scale = bar_scale(bars, limits)
@@ -198,6 +202,7 @@ def forest(
         [(bar, place_bar(bar, scale, limits)) for bar in bars],
         _ticks_with_room(scale, unit),
         head,
+        first,
     )
 
 

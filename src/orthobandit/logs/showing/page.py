@@ -31,6 +31,7 @@ from orthobandit.logs.showing.words import (
     title_words,
     verdict_words,
 )
+from orthobandit.policy.contextual.personalised import for_all
 from orthobandit.showing.charts import Bar, Column, Forest, Plot, Scale, Series, band, forest, line, stack
 from orthobandit.showing.html import PageTable, render_page
 from orthobandit.showing.numbers import (
@@ -225,11 +226,13 @@ def _rules(analysis: Analysis) -> Forest | None:
                 "" if is_reference else rule_words(rule),
                 tags=[verdict] if verdict else [],
                 tone="good" if rule.name == personal.best else "open",
-                cells=(rule.text, f"{rule.changed:,}"),
+                # The name of a rule that shows one arm to all says what it does.
+                note="" if rule.name == for_all(rule.text) else rule.text,
+                cells=(f"{rule.changed:,}",),
             )
         )
-    head = (Column("In words", ""), Column("Rows it changes", ""), Column(f"Gain over {reference}", ""))
-    return forest("What each rule would have earned, per row", bars, head=head)
+    head = (Column("Rows it changes", ""), Column(f"Gain over {reference}", ""))
+    return forest("What each rule would have earned, per row", bars, head=head, first="Rule")
 
 
 def _segments(analysis: Analysis) -> list[dict[str, Any]]:

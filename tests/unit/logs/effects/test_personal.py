@@ -1,6 +1,7 @@
 """Rules and effects by context as results: text, JSON, page, frames."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -182,3 +183,19 @@ def test_a_reward_of_zeros_and_ones_names_the_option_for_exact_intervals():
     for options, paid in silent:
         found = analyse(pa.table(columns | {"paid": paid}), **asked, **options)
         assert not any(words in one for one in found.notes)
+
+
+def test_the_page_has_what_a_rule_says_below_its_name(found):
+    page = found.html()
+    table = page[page.index("What each rule would have earned") :]
+    table = table[: table.index("</table>")]
+    assert '<th scope="col">Rule</th>' in table
+    # Rules of one arm say all with their name; a column of long rules made the table wider than the page.
+    assert '<th scope="row">B for all</th>' in table
+    text = RULES["B on telephones"].replace(">", "&gt;").replace("<", "&lt;")
+    assert f"B on telephones<small>{text}</small>" in table
+
+
+def test_numbers_in_the_headline_of_a_page_have_a_minus_sign(found):
+    headline = 'No rule is the best for sure yet: 2 of 2 may be. "x" looks best, +0.002 (-0.005 to +0.010).'
+    assert "(−0.005 to +0.010)" in replace(found, sentence=headline).html()
