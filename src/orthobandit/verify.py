@@ -78,14 +78,14 @@ class Verdict:
             self.problems.append(problem)
 
     def same(self, name: str, claimed: float | None, found: float, room: float) -> None:
-        """Note a claimed number, None if infinite, that is further from the one found than the room."""
+        """Note a problem if a claimed number, None if infinite, is not within `room` of the one found."""
         value = np.inf if claimed is None else claimed
         good = value == found or abs(value - found) <= room < np.inf
         self.need(good, f"{name} is claimed to be {value:.12g}; recomputed it is {found:.12g}")
 
 
 def check_names(what: str, part: dict[str, Any], names: set[str], verdict: Verdict) -> None:
-    """Note names that are missing, and names of what nobody checks."""
+    """Note a problem if names are missing, or are there that nothing here checks."""
     odd = sorted(set(part) ^ names)
     verdict.need(not odd, f"{what} must have the parts {sorted(names)}; missing or odd are {odd}")
 
@@ -99,7 +99,7 @@ def canonical(part: Any) -> str:
 
 
 def digest(document: dict[str, Any]) -> str:
-    """Return the hash of all but the digest itself. It finds slips and cut files; arithmetic finds lies."""
+    """Return the hash of all but the digest itself: it reveals damage, and the recomputation reveals lies."""
     return blake2b(canonical(document | {"digest": ""}).encode()).hexdigest()
 
 
@@ -168,7 +168,7 @@ class Grid:
 
 
 class LogBets:
-    """Laws of the logarithm of a bet in units of 1/√ρ, normal around 0; shares as those of a Grid."""
+    """Distributions of a bet's logarithm in units of 1/√ρ, normal around 0; shares as those of a Grid."""
 
     def __init__(self, deviations: list[float], shares: list[float]) -> None:
         self.deviations = np.array(deviations)
@@ -323,7 +323,7 @@ class Mode:
             self.words = f"{self.name} of scale {sigma:.12g} (tail {tail:.12g}), means from {ends}"
 
     def check_tells_sizes(self, verdict: Verdict) -> None:
-        """Note a mode whose clipped sums have the signs of gaps alone, where intervals are claimed."""
+        """Note a problem if intervals are claimed in a mode that clips: its sums show only the signs of gaps."""
         verdict.need(self.takes_values, f"the mode {self.name!r} has no intervals")
 
 
@@ -371,7 +371,7 @@ class Tally:
 
 
 def check_tally(where: str, p: Any, tally: Tally, low: Any, high: Any, verdict: Verdict) -> None:
-    """Note tallies that no residuals between low and high (K,), drawn with probabilities p, can have."""
+    """Note a problem if no residuals between low and high (K,), drawn from p, can have such a tally."""
     n = tally.counts
     s = tally.sums
     q = tally.squares
@@ -400,7 +400,7 @@ def check_tally(where: str, p: Any, tally: Tally, low: Any, high: Any, verdict: 
 
 
 def check_probabilities(where: str, p: Any, verdict: Verdict) -> None:
-    """Note what is no distribution."""
+    """Note a problem if p is not a distribution."""
     good = np.all(p >= 0) and abs(p.sum() - 1) <= 1e-9
     verdict.need(good, f"{where}: probabilities {p} are not at least 0, or sum to {p.sum():.12g}")
 
@@ -937,7 +937,7 @@ class Run:
         return PILOT[self.goal] * (int(self.hull.shape[1]) + 1)
 
     def close_batch(self) -> None:
-        """Count what there is of a batch that a change of arms ends."""
+        """Count the rounds of a batch that a change of arms ends before it is complete."""
         if self.batch.rounds and self.declared < 0:
             self.absorb(self.distributions[self.in_force], self.batch, self.length)
             self.length -= int(self.batch.rounds) if self.stage < 2 else 0
@@ -1026,7 +1026,7 @@ class Run:
         return gaps
 
     def tune(self, p: Any, gaps: Any, fresh: Any) -> None:
-        """Fix ρ and scale of entries whose rounds are all to come, for the plan p that begins."""
+        """Fix ρ and scale of entries that have counted no round yet, for the plan p that begins."""
         rivals = self.rivals()
         at = self.geometry(p)
         alpha = self.tuning[ALPHA]
@@ -1077,7 +1077,7 @@ class Run:
         self.take_active(entry, self.active, pairs)
 
     def take_active(self, entry: dict[str, Any], candidates: Any, pairs: Any) -> None:
-        """Take the survivors from an entry: the candidates that no proof of the given pairs is against."""
+        """Take the survivors from an entry: candidates that fail no test and are not proven worse in `pairs`."""
         possible, certain = (np.any(self.proven(factor) & pairs, axis=1) for factor in (1 + CLOSE, 1 - CLOSE))
         self.take_survivors(entry, candidates, candidates & possible, candidates & certain)
 
@@ -1088,9 +1088,11 @@ class Run:
         return claimed
 
     def take_survivors(self, entry: dict[str, Any], candidates: Any, possible: Any, certain: Any) -> None:
-        """Take the survivors from an entry, given against which candidates there may be and must be a proof.
+        """Take the survivors from an entry, and check that the others are proven worse.
 
-        If there is one against each candidate, proofs contradict each other, and nothing follows.
+        Rounding may decide whether something is proven: candidates that are `possible` may have been
+        dropped, and those that are `certain` must have been. If all candidates are proven worse, proofs
+        contradict each other, and nothing follows.
         """
         claimed = self.claimed_survivors(entry)
         gone = candidates & ~claimed
@@ -1154,7 +1156,7 @@ class Run:
         return int(claimed) if is_good else best
 
     def others(self) -> Any:
-        """Tell which survivors (K,) are not the leader in all but name."""
+        """Tell which survivors (K,) have other features than the leader."""
         return self.active & np.any(self.features != self.features[self.leader], axis=1)
 
     def rivals(self) -> Any:
@@ -1601,7 +1603,7 @@ class LeaderRun(Run):
         self.led = [one for one in self.led if self.active[one.arm]]
 
     def forget(self, arms: Any) -> None:
-        """Note that what is known of some arms (K,) rests on nothing any more."""
+        """Forget which rivals the knowledge of some arms (K,) rested on."""
         left = {rival: noted & ~arms for rival, noted in self.rests_on.items()}
         self.rests_on = {rival: noted for rival, noted in left.items() if noted.any()}
 
@@ -1652,7 +1654,7 @@ class LeaderRun(Run):
                 one.add_arms(count, one.tuning[ALPHA, 0], self.plan + 1)
 
     def extend(self, before: int) -> Any:
-        """Share out no δ: the row of a new arm has all of its own, and leaders come in line."""
+        """Share out no δ: the row of a new arm has a δ of its own, and bounds over it begin once it leads."""
         return before
 
     # The claim
@@ -2451,6 +2453,7 @@ def verify_file(path: str | Path, published: str | None = None) -> Verdict:
     repeated: list[str] = []
 
     def take_part(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        # A dict keeps one of several entries with one name, and says nothing.
         names = [name for name, _ in pairs]
         repeated.extend(name for name in set(names) if names.count(name) > 1)
         return dict(pairs)
