@@ -323,7 +323,7 @@ class Mode:
             self.words = f"{self.name} of scale {sigma:.12g} (tail {tail:.12g}), means from {ends}"
 
     def check_tells_sizes(self, verdict: Verdict) -> None:
-        """Note a problem if intervals are claimed in a mode that clips: its sums show only the signs of gaps."""
+        """Note a problem if intervals are claimed in a mode that clips, whose sums show only signs of gaps."""
         verdict.need(self.takes_values, f"the mode {self.name!r} has no intervals")
 
 
@@ -1077,7 +1077,7 @@ class Run:
         self.take_active(entry, self.active, pairs)
 
     def take_active(self, entry: dict[str, Any], candidates: Any, pairs: Any) -> None:
-        """Take the survivors from an entry: candidates that fail no test and are not proven worse in `pairs`."""
+        """Take the survivors from an entry: candidates that are not proven worse by any of the `pairs`."""
         possible, certain = (np.any(self.proven(factor) & pairs, axis=1) for factor in (1 + CLOSE, 1 - CLOSE))
         self.take_survivors(entry, candidates, candidates & possible, candidates & certain)
 
