@@ -323,7 +323,7 @@ class Mode:
             self.words = f"{self.name} of scale {sigma:.12g} (tail {tail:.12g}), means from {ends}"
 
     def check_tells_sizes(self, verdict: Verdict) -> None:
-        """Note a problem if intervals are claimed in a mode that clips, whose sums show only signs of gaps."""
+        """Note a problem if intervals are claimed in a mode whose sums show only signs of gaps."""
         verdict.need(self.takes_values, f"the mode {self.name!r} has no intervals")
 
 
