@@ -52,6 +52,12 @@ MAX_TESTED_SEGMENTS = 200  # the largest ones are tested
 NAMED_SEGMENTS = 5  # of those whose rows are too few
 # Rows an arm in a stratum, below which silence is compared with the plan and not with the draws.
 SPARSE_ROWS = 5
+# Where arms came up too seldom or too often: parts of the log that are looked at, the share of the difference
+# that a stretch has to explain, and the share of the log that it may take.
+LEAST_PARTS = 10
+MOST_PARTS = 200
+MOST_SHARE = 0.7
+SHORT_SHARE = 0.5
 DRIFT_ALPHA = 1e-3  # chance of a false alarm of drift
 SIDES = 2
 Measured = Callable[[JointSums, float], Interval]
@@ -454,8 +460,9 @@ def _ratio_found(
         else ""
     )
     words = (
-        f"Arms did not come up{where} as often as the probabilities say: {seen}.{spelt} Find out why before"
-        " you believe any effect."
+        f"Arms did not come up{where} as often as the probabilities say: {seen}."
+        f"{_when_off(cells, worst) if segment is None else ''}{spelt} Find out why before you believe any"
+        " effect."
         if alarm
         else f"Arms came up{where} as often as the probabilities say; furthest off, {seen}."
     )
@@ -465,6 +472,31 @@ def _ratio_found(
         "tests": tests,
     }
     return Diagnostic("sample ratio", "alarm" if alarm else "fine", words, p_value, segment, details)
+
+
+def _when_off(cells: Cells, arm: int) -> str:
+    """Say in which stretch of time most rows of an arm are missing or too many; "" if there is none."""
+    if cells.own is not None or len(cells.times) < LEAST_PARTS:
+        return ""
+    rows = _all_rows(cells)
+    p = cells.plans[cells.plan, arm]
+    buckets = len(cells.times)
+    off = np.bincount(cells.bucket, rows * ((cells.arm == arm) - p), minlength=buckets)
+    scatter = np.bincount(cells.bucket, rows * p * (1.0 - p), minlength=buckets)
+    edges = np.unique(np.linspace(0, buckets, MOST_PARTS + 1).astype(np.int64))
+    totals = np.concatenate([[0.0], np.cumsum(off)])[edges]
+    scatters = np.concatenate([[0.0], np.cumsum(scatter)])[edges]
+    # Between all pairs of edges: the stretch whose rows are the furthest from chance.
+    apart = scatters[np.newaxis, :] - scatters[:, np.newaxis]
+    deviation = (totals[np.newaxis, :] - totals[:, np.newaxis]) * np.sign(totals[-1])
+    scores = np.where(apart > 0.0, deviation / np.sqrt(np.where(apart > 0.0, apart, 1.0)), 0.0)
+    begin, end = np.unravel_index(int(np.argmax(scores)), scores.shape)
+    is_short = apart[begin, end] <= SHORT_SHARE * scatters[-1]
+    if not (is_short and deviation[begin, end] >= MOST_SHARE * abs(totals[-1])):
+        return ""
+    first = cells.time_words(float(cells.times[edges[begin]]))
+    last = cells.time_words(float(cells.times[edges[end] - 1]) + cells.width)
+    return f" Most of the difference arose from {first} to {last}."
 
 
 def _missing_found(cells: Cells, column: int, tests: int, sparse: bool) -> Diagnostic:

@@ -57,6 +57,23 @@ def test_lost_rows_of_an_arm_are_an_alarm():
     assert found.status == "alarm"
     assert found.p_value < 1e-4
     assert "Find out why before you believe any effect." in found.words
+    assert "Most of the difference" not in found.words  # it is the same all the time
+
+
+def test_the_alarm_says_when_rows_were_lost():
+    rows = log(buckets=100)
+    lost = skewed(rows, 0.3)
+    in_time = [(rows, (0, 39)), (lost, (40, 49)), (rows, (50, 99))]
+    parts = {
+        name: np.concatenate(
+            [getattr(one, name)[(one.bucket >= begin) & (one.bucket <= end)] for one, (begin, end) in in_time]
+        )
+        for name in ("bucket", "plan", "arm", "reward")
+    }
+    (found,) = only(cells_of(replace(rows, **parts)), "sample ratio")
+    assert found.status == "alarm"
+    # Buckets are hours since 1970: from the 40th to the end of the 49th.
+    assert "Most of the difference arose from 1970-01-02 16:00 to 1970-01-03 02:00." in found.words
 
 
 def test_rows_without_a_value_were_drawn_all_the_same():
