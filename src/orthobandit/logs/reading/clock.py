@@ -1,4 +1,4 @@
-"""Time of a log: read from timestamps, dates, text or numbers, and cut into buckets.
+"""Time of a log: read from timestamps, dates, text or numbers, and cut into buckets; notes on odd times.
 
 The boundaries of buckets stay put as a log grows. Otherwise tomorrow's run would not continue today's
 sequence, and somebody who looks daily and stops once it is decided would have more than one chance of being
