@@ -93,3 +93,20 @@ def test_a_checkout_without_the_package_is_refused(tmp_path):
     measure_tree = runpy.run_path(str(RUNNER.parent / "bench_power.py"))["measure_tree"]
     with pytest.raises(SystemExit, match="has no src/orthobandit"):
         measure_tree(tmp_path, 1, 0)
+
+
+def test_lines_that_mutants_break_are_in_their_files_and_so_are_their_tests():
+    mutants = runpy.run_path(str(RUNNER.parent / "mutants.py"))
+    root = mutants["ROOT"]
+    for mutant in mutants["MUTANTS"]:
+        text = (root / "src" / "orthobandit" / mutant.file).read_text(encoding="utf-8")
+        assert text.count(mutant.old) == 1, (mutant.file, mutant.old)
+        assert all((root / name).exists() for name in (*mutant.tests, *mutant.long)), mutant.file
+
+
+def test_mutants_are_made_in_a_copy_of_all_sources():
+    mutants = runpy.run_path(str(RUNNER.parent / "mutants.py"))
+    for folder in (mutants["ROOT"] / "src", *(mutants["ROOT"] / "src").rglob("*")):
+        if folder.is_dir() and folder.name != "__pycache__":
+            names = [path.name for path in folder.iterdir() if path.name != "__pycache__"]
+            assert mutants["LEFT_OUT"](str(folder), names) == set(), folder
