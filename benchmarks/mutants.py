@@ -5,8 +5,8 @@
     python -m benchmarks.mutants --long     # with the long tests that are named
     python -m benchmarks.mutants 3 17       # some of the lines, by their number
 
-Works on a copy; a line that is no longer in its file is named, and counts as not found. Before any line is broken,
-all tests of the copy are collected: one that cannot be imported there would seem to notice everything.
+Works on a copy; a line that is no longer in its file is named, and counts as not found. Before any line is
+broken, all tests of the copy are collected: one that cannot be imported would seem to notice everything.
 """
 
 import argparse
