@@ -431,6 +431,7 @@ def _question(asked: Mapping[str, Any]) -> Question:
     given = {name: fields.pop(name) for name in figures if name in fields}
     if given:
         fields |= _summary_fields(given, fields)
+    _check_kinds(fields)
     for name in ("arm", "reward"):
         if name not in fields:
             raise ParameterError(f"{name}= must name the column of the log that holds the {name}")
@@ -445,6 +446,20 @@ def _question(asked: Mapping[str, Any]) -> Question:
             if not isinstance(one, kind):
                 raise ParameterError(f"{name}={reprlib.repr(asked[name])} must be a list of {kind.__name__}")
     return Question(**fields)
+
+
+def _check_kinds(fields: Mapping[str, Any]) -> None:
+    """Raise unless columns are named by text, switches are True or False, and rules are a mapping."""
+    for name in ("arm", "reward", "time", "unit", "segment", "plan"):
+        if not isinstance(fields.get(name, ""), str):
+            raise ParameterError(f"{name}={fields[name]!r} must be the name of one column")
+    for name in ("fixed", "asymptotic"):
+        if not isinstance(fields.get(name, False), bool | np.bool_):
+            raise ParameterError(f"{name}={fields[name]!r} must be True or False")
+    if not isinstance(fields.get("rules", {}), Mapping):
+        raise ParameterError(
+            f"rules={fields['rules']!r} must name rules: {{'on telephones': 'B if mobile >= 0.5 else A'}}"
+        )
 
 
 def _metrics_and_quantiles(given: Mapping[str, Any]) -> dict[str, Any]:

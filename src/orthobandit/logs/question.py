@@ -51,9 +51,12 @@ class Quantile:
 
     def __post_init__(self) -> None:
         check_fraction("level", self.level)
-        ends = tuple(sorted({float(one) for one in self.thresholds}))
+        try:
+            ends = tuple(sorted({float(one) for one in self.thresholds}))
+        except (TypeError, ValueError):
+            ends = (math.nan,)
         if not all(math.isfinite(one) for one in ends):
-            raise ParameterError(f"thresholds={self.thresholds!r} must be finite numbers")
+            raise ParameterError(f"thresholds={self.thresholds!r} must be a list of finite numbers")
         object.__setattr__(self, "thresholds", ends)
 
     @property

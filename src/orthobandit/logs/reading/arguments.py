@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -196,6 +197,8 @@ def _check_stated(question: Question) -> None:
     if (question.plan is None) != (question.plans is None):
         lacking = "plans (a file or a mapping)" if question.plans is None else "plan (a column)"
         raise ParameterError(f"plan and plans belong together; {lacking} is not given")
+    if isinstance(question.split, Mapping) and not question.split:
+        raise ParameterError("split={} names no arms; give a probability for each")
     if isinstance(question.split, str) and question.split not in ("equal", OBSERVED):
         raise ParameterError(f"split={question.split!r} must be 'equal' or {{arm: probability}}")
 

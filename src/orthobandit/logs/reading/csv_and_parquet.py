@@ -18,6 +18,8 @@ SEPARATOR_WORDS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 
 def find_files(path: str) -> Sequence[str]:
     """Return the files that a path, a folder or a pattern names, all of one kind, sorted."""
+    if not path.strip():
+        raise FileFormatError(f"source={path!r} is empty; name a file, a folder, a pattern or a URL")
     place = Path(path)
     if place.is_dir():
         found = sorted(str(one) for one in place.rglob("*") if one.is_file() and not one.name.startswith("."))

@@ -326,6 +326,12 @@ def _from_frame(source: Any) -> Opened:
     name = f"the {type(source).__module__.partition('.')[0]} frame"
     try:
         frame = narwhals.from_native(source)
+    except narwhals.exceptions.DuplicateError as error:
+        names = [one for one in dict.fromkeys(source.columns) if list(source.columns).count(one) > 1]
+        shown = ", ".join(map(repr, names[:5]))
+        raise InputError(
+            f"{name} has several columns of the same name: {shown}; rename or drop them"
+        ) from error
     except TypeError:
         raise InputError(
             f"a source of type {type(source).__name__!r} cannot be read; give a path, a frame (pandas,"

@@ -136,7 +136,8 @@ def _blueprint(table: str, question: Question, types: Mapping[str, str]) -> Blue
                 f" choose them; say Quantile({one.level:g}, thresholds=[…])"
                 f" (--quantile {one.metric}:{one.level:g}:LOWEST,…,HIGHEST)"
             )
-    *places, name = table.split(".")
+    # At run time it may be anything.
+    *places, name = table.split(".") if isinstance(table, str) else [""]
     if not name or len(places) > 2 or not all(places):
         raise ParameterError(f"table={table!r} must be a name such as exposures or shop.exposures")
     database = tuple(places) if len(places) > 1 else (places[0] if places else None)

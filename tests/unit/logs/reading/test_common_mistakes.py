@@ -289,3 +289,40 @@ def test_errors_of_the_command_name_its_flags(tmp_path, capsys):
     )
     assert main(["analyse", "log", *flags, "--sql", "duckdb", "--type", "nope=text"]) == 2
     assert "--type: the column 'nope' has no part in the question" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"arm": ["arm"]}, r"arm=\['arm'\] must be the name of one column"),
+        ({"segment": ["x"]}, r"segment=\['x'\] must be the name of one column"),
+        ({"fixed": "yes"}, "fixed='yes' must be True or False"),
+        ({"context": "x", "rules": ["old"]}, r"rules=\['old'\] must name rules"),
+        ({"split": {}}, r"split=\{\} names no arms"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused_by_name(asked, words):
+    with pytest.raises(ParameterError, match=words):
+        analyse(log(), **(ASKED | asked))
+
+
+def test_thresholds_and_names_of_tables_must_be_what_they_are():
+    with pytest.raises(ParameterError, match=r"thresholds=\['a'\] must be a list of finite numbers"):
+        Quantile(0.5, thresholds=["a"])
+    with pytest.raises(ParameterError, match="table=3 must be a name such as exposures"):
+        warehouse_sql(3, "duckdb", **ASKED)
+
+
+def test_no_source_is_not_the_current_folder():
+    with pytest.raises(FileFormatError, match="source='' is empty"):
+        analyse("", **ASKED)
+
+
+def test_columns_of_a_frame_with_the_same_name_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = log().to_pandas()
+    twice = pandas.concat([frame, frame[["y"]]], axis=1)
+    with pytest.raises(
+        InputError, match="the pandas frame has several columns of the same name: 'y'; rename"
+    ):
+        analyse(twice, **ASKED)
