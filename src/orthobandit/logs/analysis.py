@@ -50,6 +50,7 @@ from orthobandit.logs.results import (
     Diagnostic,
     Effect,
     Heterogeneity,
+    Interval,
     MetricResult,
     Personal,
     Record,
@@ -57,10 +58,12 @@ from orthobandit.logs.results import (
     Value,
 )
 from orthobandit.logs.showing.words import effect_words, gap_words, rules_sentence, sentence_of
-from orthobandit.showing.numbers import risk_percent
+from orthobandit.showing.numbers import is_known, risk_percent
+from orthobandit.showing.text import names_words
 
 ROUNDING = 1e-12  # of a sum of squares
 BINARY_ROUNDING = 1e-9  # of a reward that is 0 or 1
+WIDE_LIFT = 3.0  # times the gap's interval, relative to the level: lifts as wide are explained
 NAMED_PAIRS = 3  # of those whose plain means point the other way
 # Missing intervals are taken to wait for events if there are fewer than this multiple of those needed.
 LIKELY_WAIT_RATIO = 1.5
@@ -266,6 +269,7 @@ def analysis_of(
             ),
             *_explain_waiting(question, asked, results, followers, once=once),
             *_misleading_means(question, asked, results),
+            *_wide_lifts(results[0]),
         ),
         is_clock=cells.is_clock,
         bucket_rule=gathered.bucket_rule,
@@ -675,6 +679,28 @@ def _misleading_means(
             f"plain means of {one.name!r} point the other way: {'; '.join(shown)}{more}. They mix times in"
             " which the baseline and the shares of arms were different"
         )
+
+
+def _wide_lifts(reward: MetricResult) -> Iterator[str]:
+    """Say why lifts are much less certain than gaps, where they are."""
+    means = {one.arm: one.mean for one in reward.summaries}
+    wide = [
+        one
+        for one in reward.effects
+        if _width(one.lift) * abs(means.get(one.over) or 0.0) > _width(one.interval) * WIDE_LIFT > 0.0
+    ]
+    if wide:
+        yield (
+            f"the lift over {wide[0].over!r} of {names_words(one.arm for one in wide)} is much less certain"
+            " than the gap: lifts weigh all rows alike, also those in which an arm was rarely drawn, and gaps"
+            " weigh rows by how much they tell"
+        )
+
+
+def _width(interval: Interval) -> float:
+    """Return the width of an interval; 0 if an end is not known."""
+    low, high = interval
+    return high - low if is_known(low) and is_known(high) else 0.0
 
 
 def _known_gap(effect: Effect) -> str:

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pyarrow
+import pyarrow.compute
 import pytest
 
 from log_worlds import paid_late
@@ -470,3 +471,37 @@ def test_one_large_value_of_an_arm_that_is_drawn_rarely_explains_missing_interva
     # Of all values together, 7² is less than a fiftieth of the spread.
     assert "a few large values (up to 7) carry most of the spread of its gaps: it is that of " in note
     assert float(note.split("it is that of ")[1].split()[0]) < 10
+
+
+def test_lifts_that_are_far_less_certain_than_gaps_are_explained():
+    rng = np.random.default_rng(4)
+    share = np.repeat([0.01, 0.5], 4000)  # of the new page
+    is_new = rng.random(8000) < share
+    columns = {
+        "page": np.where(is_new, "new", "old"),
+        "paid": rng.random(8000) < 0.3 + 0.1 * is_new,
+        "at": np.arange(8000) // 100,
+        "p:old": 1.0 - share,
+        "p:new": share,
+    }
+    asked = {"arm": "page", "reward": "paid", "time": "at", "probabilities": ["p:old", "p:new"]}
+    found = analyse(pyarrow.table(columns), **asked)
+    (note,) = [one for one in found.notes if one.startswith("the lift over")]
+    assert note.startswith("the lift over 'old' of new is much less certain than the gap")
+    even = columns | {"p:old": np.full(8000, 0.5), "p:new": np.full(8000, 0.5)}
+    even["page"] = np.where(rng.random(8000) < 0.5, "new", "old")
+    assert not any(one.startswith("the lift over") for one in analyse(pyarrow.table(even), **asked).notes)
+
+
+def test_a_reference_that_is_best_is_compared_with_the_next_arm():
+    rng = np.random.default_rng(2)
+    arms = rng.integers(0, 3, 3000)
+    rewards = np.array([2.0, 1.0, 0.0])[arms] + rng.normal(size=3000)
+    log = pyarrow.table({"at": np.arange(3000) // 100, "arm": np.array(list("abc"))[arms], "y": rewards})
+    found = analyse(log, arm="arm", reward="y", time="at", split="equal")
+    assert found.reference == "a"
+    assert "'a' is the best arm by 'y'" in found.sentence
+    assert " The gap of the next arm, 'b', over it is -1." in found.sentence
+    two = pyarrow.table(log.filter(pyarrow.compute.field("arm") != "c").to_pydict())
+    found = analyse(two, arm="arm", reward="y", time="at", split="equal")
+    assert " The gap of 'b' over it is -1." in found.sentence

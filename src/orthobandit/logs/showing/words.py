@@ -282,9 +282,21 @@ def _recommend(reward: MetricResult) -> str:
 
 def _gain_words(reward: MetricResult, label: str) -> str:
     one = next(one for one in reward.effects if one.arm == label)
-    if one.verdict == "reference" or one.estimate is None:
+    if one.verdict == "reference":
+        return _lead_words(reward)
+    if one.estimate is None:
         return ""
     return f" Its gap over {one.over!r} is {effect_words(one)}."
+
+
+def _lead_words(reward: MetricResult) -> str:
+    """Say how far the next arm is behind the reference arm, which is the best."""
+    others = [one for one in reward.effects if one.verdict != "reference" and one.estimate is not None]
+    if not others:
+        return ""
+    one = max(others, key=lambda one: one.estimate or 0.0)
+    which = f"{one.arm!r}" if len(reward.effects) == 2 else f"the next arm, {one.arm!r},"
+    return f" The gap of {which} over it is {effect_words(one)}."
 
 
 def _early_words(reward: MetricResult, known: list[Effect]) -> str:
@@ -293,7 +305,8 @@ def _early_words(reward: MetricResult, known: list[Effect]) -> str:
     said = f"Too early: after {rows:,} rows no gap of {reward.name!r} has an interval, so nothing is proven."
     likely = [one.more_rows[0] for one in known if one.more_rows is not None]
     soonest = min(filter(math.isfinite, likely), default=math.inf)
-    return f"{said} About {about(soonest)} more may be enough." if math.isfinite(soonest) else said
+    enough = f"About {about(soonest)} more may be enough for a first decision."
+    return f"{said} {enough}" if math.isfinite(soonest) else said
 
 
 def _wait_words(reward: MetricResult, one: Effect) -> str:
