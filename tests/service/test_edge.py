@@ -98,7 +98,7 @@ def test_exposures_are_taken_or_refused_one_by_one(http):
         ({"units": []}, "#/units: "),
         ({"units": ["a", 3]}, "#/units/1: "),
         ({"arms": [-1]}, "#/arms/0: "),
-        ({"arms": [0, 1]}, "arms must be 1 numbers"),
+        ({"arms": [0, 1]}, "must be whole numbers of arms"),
         ({"rewards": {"sale": [1]}}, "'sale' is not a metric"),
         ({"rewards": [1, 2]}, "reward has 2 values for 1 units"),
         ({"more": 1}, "#/more: "),

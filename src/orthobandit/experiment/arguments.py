@@ -31,6 +31,7 @@ from orthobandit.experiment.settings import (
     seconds,
 )
 from orthobandit.policy import AnytimeElimination, Policy
+from orthobandit.showing.numbers import number
 
 # Features of the arms that a visitor is offered: rows by label, or a row (K, d) for every arm in order.
 OfferedFeatures = Mapping[str, Sequence[float]] | ArrayLike
@@ -39,7 +40,8 @@ MAX_UNIT_CHARACTERS = 1024  # characters: a name or a hash, not a document
 MAX_LABEL_CHARACTERS = 1024  # characters of an arm or a metric: tables and charts have to show them
 MAX_PROPOSALS_PER_CALL = 1_000_000  # proposals of one call, which take about ten seconds and a gigabyte
 MAX_TIME = 253_402_300_799.0  # seconds since 1970 at the end of the year 9999, after which there are no dates
-MAX_WINDOW_SECONDS = 100 * 365.25 * 86_400.0  # longer than anybody waits for a reward
+YEAR = 365.25 * 86_400.0  # seconds
+MAX_WINDOW_SECONDS = 100 * YEAR  # longer than anybody waits for a reward
 
 
 def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> Settings:
@@ -73,11 +75,11 @@ def settings_of(arms: ArmSet, policy: Policy[Any] | None, options: Options) -> S
     check_names(
         "metric", [metric.name for metric in (objective, *options.metrics) if isinstance(metric, Metric)]
     )
-    _warn_of_alike(arms.labels)
+    warn_of_alike(arms.labels)
     window = seconds(options.window)
     if MAX_WINDOW_SECONDS < window < np.inf:
         raise ParameterError(
-            f"window={options.window!r} is {window / (365.25 * 86_400.0):,.0f} years; a number is of seconds."
+            f"window={options.window!r} is {number(window / YEAR)} years; a number is of seconds."
             " Give the time that rewards may take, e.g. '7d', or leave it out to wait for ever"
         )
     if options.silence == "missing" and options.window is None and not options.metrics:
@@ -139,6 +141,9 @@ def _check_options(options: Options) -> None:
         value = getattr(options, name)
         if not isinstance(value, bool | np.bool_):
             raise ParameterError(f"{name}={value!r} must be True or False")
+    for metric in options.metrics if isinstance(options.metrics, Sequence) else ():
+        if isinstance(metric, Metric) and not isinstance(metric.add, bool | np.bool_):
+            raise ParameterError(f"add={metric.add!r} of the metric {metric.name!r} must be True or False")
     for name in ("metrics", "guardrails"):
         given = getattr(options, name)
         if isinstance(given, str) or not isinstance(given, Sequence):
@@ -195,6 +200,8 @@ def check_names(kind: str, names: Sequence[str]) -> None:
     Checked when an experiment begins and not where labels are made: earlier ones must still open.
     """
     for name in names:
+        if not name.strip():
+            raise LabelError(f"{kind} {name!r} is blank; give a name that can be seen")
         if len(name) > MAX_LABEL_CHARACTERS:
             raise LabelError(
                 f"{kind} {name[:20]!r}… has {len(name):,} characters; use at most {MAX_LABEL_CHARACTERS:,}"
@@ -206,7 +213,7 @@ def check_names(kind: str, names: Sequence[str]) -> None:
             )
 
 
-def _warn_of_alike(labels: Sequence[str]) -> None:
+def warn_of_alike(labels: Sequence[str]) -> None:
     """Warn of labels that are easily confused, because they differ in case or spaces only."""
     seen: dict[str, str] = {}
     for label in labels:
@@ -267,6 +274,9 @@ def declared_range(
             )
         return None
     try:
+        # A set has no first element, and text is no number though it can be converted to one.
+        if isinstance(rewards, set | frozenset) or any(isinstance(end, str) for end in rewards):
+            raise TypeError
         low, high = map(float, rewards)
     except (TypeError, ValueError):
         raise ParameterError(f"rewards={rewards!r} is not a pair of numbers; {REWARDS_REMEDY}") from None
@@ -472,6 +482,8 @@ def covariates_of(given: Covariates | Sequence[Covariates] | None, count: int) -
 def numbers_of(ids: Sequence[int] | Whole) -> Whole:
     """Return the numbers (n,) of proposals; an empty batch is fine."""
     given = np.asarray(ids)
+    if given.dtype.kind == "u" and given.size and given.max() > np.iinfo(np.int64).max:
+        raise ParameterError(f"ids={ids!r} must be numbers of proposals, as `ask` returned them in `.id`")
     if given.shape == (0,):
         return np.zeros(0, dtype=np.int64)  # an empty list has no type of its own
     if given.ndim != 1 or given.dtype.kind not in "iu":

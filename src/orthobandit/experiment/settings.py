@@ -15,7 +15,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import DamagedStoreError, ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, RunningMean
 from orthobandit.estimate.follow.guardrails import Guardrail
-from orthobandit.estimate.forecast.baselines import Baseline
+from orthobandit.estimate.forecast.baselines import Baseline, check_baseline
 from orthobandit.experiment.ledger.record import commitment_of, rule_commitment
 from orthobandit.policy import AnytimeElimination, Policy
 from orthobandit.policy.contextual.personalised import Personalised
@@ -86,9 +86,20 @@ class Metric:
         if not isinstance(self.name, str) or not self.name:
             raise ParameterError(f"name={self.name!r} of a metric must be text")
         check_fraction("delta", self.delta)
+        if isinstance(self.baseline, type):
+            name = self.baseline.__name__
+            raise ParameterError(f"baseline={name} is a class; pass an object of it: {name}()")
+        check_baseline(self.baseline)
         if self.rewards is not None:
-            object.__setattr__(self, "rewards", tuple(map(float, self.rewards)))
-            Bounded(*self.rewards)
+            try:
+                low, high = map(float, self.rewards)
+            except (TypeError, ValueError):
+                raise ParameterError(
+                    f"rewards={self.rewards!r} of the metric {self.name!r} must be the lowest and the highest"
+                    " value that can occur, or left out if they are unknown"
+                ) from None
+            object.__setattr__(self, "rewards", (low, high))
+            Bounded(low, high)
 
     @property
     def confidence(self) -> Confidence:

@@ -480,7 +480,7 @@ def test_a_reward_after_the_window_is_refused(make, clock):
     experiment = make(window="10s")
     proposal = experiment.ask()
     clock.now += 11
-    with pytest.raises(ClosedError, match="its window of 10 s has passed"):
+    with pytest.raises(ClosedError, match="its window of 10 seconds has passed"):
         experiment.tell(proposal.id, 1.0)
     assert experiment.report().settled == 1
     assert experiment.replay().is_equal

@@ -3,6 +3,7 @@
 import warnings
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Metric
@@ -15,7 +16,7 @@ from orthobandit.errors import (
     ParameterError,
     RewardError,
 )
-from orthobandit.estimate import CovariateRegression
+from orthobandit.estimate import CovariateRegression, RunningMean
 
 HOUR = CovariateRegression(names=("hour",))
 REFUSED = {
@@ -285,3 +286,95 @@ def test_a_number_that_is_also_a_label_of_another_arm_is_refused():
 def test_numbers_of_arms_without_labels_are_plain():
     one = Experiment.memory(ArmSet.one_hot(3), rewards=(0, 1))
     assert one.ask(available=[2]).arm == 2
+
+
+ALIKE = ArmSet.one_hot(2, labels=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rewards": {0, 1}}, "not a pair of numbers"),
+        ({"rewards": ("0", "1")}, "not a pair of numbers"),
+        (
+            {"metrics": [Metric("seconds", add="yes")], "window": "1d"},
+            "add='yes' of the metric 'seconds' must",
+        ),
+        ({"metrics": [Metric(" ")]}, "metric ' ' is blank"),
+        ({"objective": " "}, "metric ' ' is blank"),
+    ],
+)
+def test_settings_that_look_right_are_refused(settings, message):
+    with pytest.raises((ParameterError, LabelError), match=message):
+        Experiment.memory(ALIKE, **({"rewards": (0, 1)} | settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rewards": "ab"}, "rewards='ab' of the metric 'x' must be the lowest and the highest"),
+        ({"rewards": (0, 1, 2)}, "of the metric 'x' must be the lowest and the highest"),
+        ({"baseline": "mean"}, "baseline='mean' must have a method"),
+        (
+            {"baseline": RunningMean},
+            r"baseline=RunningMean is a class; pass an object of it: RunningMean\(\)",
+        ),
+    ],
+)
+def test_a_metric_says_what_is_wrong_with_it(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        Metric("x", **settings)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda one, drawn: one.edge_plan().draw(17), ParameterError, r"turn a number into str\(number\)"),
+        (lambda one, drawn: one.known(17), ParameterError, r"turn a number into str\(number\)"),
+        (
+            lambda one, drawn: one.expose("1", ["u"], [drawn.arm]),
+            ParameterError,
+            "plan='1' must be the number",
+        ),
+        (
+            lambda one, drawn: one.expose(True, ["u"], [drawn.arm]),
+            ParameterError,
+            "plan=True must be the number",
+        ),
+        (
+            lambda one, drawn: one.expose(1, "u", [drawn.arm]),
+            ParameterError,
+            r"units='u' must be a list .*\['u'\]",
+        ),
+        (
+            lambda one, drawn: one.expose(1, ["u"], [1.0]),
+            ParameterError,
+            r"arms=\[1.0\] must be whole numbers",
+        ),
+        (
+            lambda one, drawn: one.expose(1, ["u"], [drawn.arm], ["1"]),
+            RewardError,
+            "must be numbers, or None",
+        ),
+        (lambda one, drawn: one.stop(5), ParameterError, "reason=5 must be text"),
+        (lambda one, drawn: one.stop("x" * 1001), ParameterError, "at most 1,000 characters"),
+        (
+            lambda one, drawn: one.tell_many(np.array([2**63], np.uint64), [1.0]),
+            ParameterError,
+            "numbers of prop",
+        ),
+    ],
+)
+def test_a_call_with_the_wrong_kind_of_thing_is_refused_and_changes_nothing(call, error, message):
+    one = Experiment.memory(ALIKE, rewards=(0, 1))
+    drawn = one.edge_plan().draw("u")
+    with pytest.raises(error, match=message):
+        call(one, drawn)
+    report = one.report()
+    assert (report.proposals, report.status) == (0, "open")
+
+
+def test_new_arms_that_are_nearly_old_ones_bring_a_warning():
+    one = Experiment.memory(ALIKE, rewards=(0, 1))
+    with pytest.warns(InputWarning, match="labels 'a' and 'A' differ in case or spaces only"):
+        one.extend(ArmSet.one_hot(3, labels=["a", "b", "A"]))

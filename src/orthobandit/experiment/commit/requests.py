@@ -33,6 +33,7 @@ from orthobandit.experiment.arguments import (
     features_by_label,
     numbers_of,
     values_of,
+    warn_of_alike,
     warn_of_unused,
     with_context,
 )
@@ -53,6 +54,7 @@ ManyRewards = ArrayLike | Mapping[str, ArrayLike]
 MAX_PROPOSAL = 2**63 - 1  # number that a proposal can have
 MAX_SHARED_ROWS = 64  # of a request; longer ones gain nothing by company
 MAX_KEY_LENGTH = 200  # characters
+MAX_REASON_CHARACTERS = 1_000  # why an experiment was stopped: a sentence, not a document
 REMEMBERED_SECONDS = 7 * 86_400.0  # for which requests with an idempotency key are remembered
 
 
@@ -290,6 +292,10 @@ class Methods:
 
     def note(self, kind: str, reason: str | None = None) -> Change[None]:
         """Return the request that logs a tick, a pause, a resumption, or a stop with its reason."""
+        if reason is not None and (not isinstance(reason, str) or len(reason) > MAX_REASON_CHARACTERS):
+            raise ParameterError(
+                f"reason={reprlib.repr(reason)} must be text of at most {MAX_REASON_CHARACTERS:,} characters"
+            )
         data = {} if reason is None else {"reason": reason}
         return Change(lambda turn: turn.ledger.note(self._clock(), kind, **data), [kind, reason])
 
@@ -312,6 +318,7 @@ class Methods:
                     " new ones"
                 )
             check_names("label", new.labels)
+            warn_of_alike(new.labels)
             turn.ledger.note(self._clock(), "extend", features=new.features.tolist(), labels=list(new.labels))
 
         # A function has no content: only the words of its caller tell it from another.
@@ -320,6 +327,8 @@ class Methods:
 
     def known(self, unit: str) -> Callable[[Turn], Proposal | None]:
         """Return the request that looks up the first proposal of a unit."""
+        if not isinstance(unit, str):
+            raise ParameterError(f"unit={unit!r} must be text; turn a number into str(number)")
         return lambda turn: transaction.known(turn, self._store, unit)
 
     def arms(self, turn: Turn) -> ArmSet:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthobandit._foundation.random import cumulative_probabilities
-from orthobandit.errors import ConflictError
+from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.experiment.draw.hashing import HOLDOUT, PLAN, name_of, salt_of, salted
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.ledger.personal_feed import PLAN_SECONDS, PersonalFeed
@@ -132,6 +132,8 @@ class EdgePlan:
         context : mapping of str to float
             What is known of the visitor, if the experiment is personalised.
         """
+        if not isinstance(unit, str):
+            raise ParameterError(f"unit={unit!r} must be text; turn a number into str(number)")
         names = [name_of(unit)]
         thresholds: Sequence[float] = self.thresholds
         if self.personal is not None:

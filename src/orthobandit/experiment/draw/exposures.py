@@ -9,6 +9,7 @@ arrive with their rewards, and a client might have sorted them by reward. So a b
 of another hash of the units, which depends on neither arms nor rewards.
 """
 
+import reprlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,6 +68,10 @@ def batch_of(
     covariates: Sequence[Covariates] | None,
 ) -> Batch:
     """Check the arguments of a batch and return it."""
+    if isinstance(plan, bool) or not isinstance(plan, int | np.integer):
+        raise ParameterError(f"plan={plan!r} must be the number of the plan that they were drawn under")
+    if isinstance(units, str):  # otherwise each of its letters would be a unit
+        raise ParameterError(f"units={units!r} must be a list of text: [{units!r}]")
     given = list(units)
     drawn = np.asarray(arms)
     if not given or not all(isinstance(unit, str) and unit for unit in given):
@@ -74,13 +79,17 @@ def batch_of(
             "units must be a list of text with at least one entry; turn numbers into str(number)"
         )
     if drawn.shape != (len(given),) or drawn.dtype.kind not in "iu":
-        raise ParameterError(f"arms must be {len(given)} numbers of arms, one for each unit")
+        raise ParameterError(
+            f"arms={reprlib.repr(arms)} must be whole numbers of arms, as many as units: {len(given)}"
+        )
     if covariates is not None and len(covariates) != len(given):
         raise ParameterError(f"covariates are {len(covariates)} for {len(given)} units; give one dict each")
     check_asked(given, covariates or (), len(given))
     values = {}
     for name, some in rewards.items():
         try:
+            if not isinstance(some, np.ndarray) and any(isinstance(one, str) for one in some):
+                raise TypeError  # text is no number, though it can be converted to one
             values[name] = np.asarray(some, dtype=np.float64)  # None becomes NaN
         except (TypeError, ValueError):
             raise RewardError(f"{name}={some!r} must be numbers, or None where nothing is known") from None

@@ -37,6 +37,7 @@ from orthobandit.experiment.ledger.personal_feed import PersonalFeed, Version
 from orthobandit.experiment.ledger.policy_feed import Visitor
 from orthobandit.experiment.ledger.snapshot import pack
 from orthobandit.experiment.settings import Settings
+from orthobandit.showing.numbers import duration_words
 
 LOG = logging.getLogger("orthobandit.experiment")
 
@@ -370,7 +371,7 @@ class Ledger(Accounts):
         if over.any():
             raise ClosedError(
                 f"proposal {numbers[int(np.argmax(over))]} is settled: its reward was told, or its window of"
-                f" {self.settings.window:g} s has passed; a longer `window` waits longer"
+                f" {duration_words(self.settings.window)} has passed; a longer `window` waits longer"
             )
 
     def _check_range(self, place: int, numbers: Whole, values: Array) -> None:

@@ -170,7 +170,8 @@ def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
     if isinstance(sight, OrthobanditError):
         return {"key": key, "address": address_of(key), "problem": describe_error(sight)[1]}
     report = sight.glance.report
-    leader = None if report.alarms else report.leader
+    may_lead = report.has_rivals and not report.alarms
+    leader = report.leader if may_lead else None
     if report.personal is not None:
         leader = report.personal.best  # rules compete, not arms
     share = next((arm.probability for arm in report.arms if arm.label == leader), None)
@@ -180,6 +181,7 @@ def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
         "problem": "",
         "state": state_of(report),
         "leader": leader or "",
+        "may_lead": may_lead,
         "share": share,
         "arms": len(report.arms),
         "active": sum(arm.is_active for arm in report.arms),
