@@ -6,7 +6,7 @@ import numpy as np
 
 from orthobandit import ArmSet, Asymptotic
 from orthobandit.estimate.follow.cells import Cells, Measure
-from orthobandit.estimate.follow.metric import follow_metric
+from orthobandit.logs.effects.effects import follow_metric
 
 
 @dataclass

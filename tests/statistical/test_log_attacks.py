@@ -10,8 +10,7 @@ from log_worlds import cells_from, paid_late, plain
 from orthobandit import Asymptotic, Bounded, analyse
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Measure
-from orthobandit.estimate.follow.metric import follow_metric
-from orthobandit.logs.effects.effects import gaps_of
+from orthobandit.logs.effects.effects import follow_metric, gaps_of
 from orthobandit.logs.effects.metrics import Asked, metric_result
 from orthobandit.logs.effects.ratios import ratio_result
 from orthobandit.logs.effects.segments import by_segment

@@ -7,9 +7,8 @@ from tests.failure_rates import assert_kept
 
 from log_worlds import cells_from
 from orthobandit import Asymptotic, Bounded
-from orthobandit.estimate.follow.metric import follow_metric
 from orthobandit.logs.checks import constant_ratios
-from orthobandit.logs.effects.effects import gap_and_level, lift_at_all_times, lifts_of
+from orthobandit.logs.effects.effects import follow_metric, gap_and_level, lift_at_all_times, lifts_of
 from orthobandit.logs.effects.joint import Joint, series_of
 from orthobandit.logs.effects.metrics import Asked
 from orthobandit.logs.effects.ratios import RatioScores, difference_of_ratios, ratio_result

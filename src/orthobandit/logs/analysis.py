@@ -14,10 +14,9 @@ from orthobandit.estimate.confidence.modes import EVENTS, events_needed
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells, Measure
 from orthobandit.estimate.follow.guardrails import Guardrail
-from orthobandit.estimate.follow.metric import follow_metric
 from orthobandit.estimate.follow.rules import RuleCells
 from orthobandit.logs.checks import constant_lift, constant_ratios, diagnose, units_found
-from orthobandit.logs.effects.effects import NOTHING
+from orthobandit.logs.effects.effects import NOTHING, follow_metric
 from orthobandit.logs.effects.metrics import (
     Asked,
     asked_of,

@@ -11,5 +11,6 @@ There are two dialects.
   :mod:`orthobandit.estimate.forecast.rounds`; ``guardrails`` judge what the intervals show.
 - ``buckets``: a log, one bucket of time after the other, from a GROUP BY alone. ``cells`` holds that, puts it
   in the order of time, and keeps what was counted for a certificate; ``averages`` are over rounds.
-  Forecasts come from :mod:`orthobandit.estimate.forecast.buckets`.
+  Forecasts come from :mod:`orthobandit.estimate.forecast.buckets`. ``by_row`` is for logs whose rows have
+  distributions of their own.
 """

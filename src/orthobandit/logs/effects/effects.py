@@ -17,7 +17,7 @@ from orthobandit.estimate.follow import row_sums as of
 from orthobandit.estimate.follow.averages import Aim, Score, Spread
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.by_row import RowFollower
-from orthobandit.estimate.follow.cells import Counted
+from orthobandit.estimate.follow.cells import Cells, Counted, Measure
 from orthobandit.logs.effects.joint import (
     Joint,
     JointSums,
@@ -41,6 +41,20 @@ GAP_SHARE = 0.8  # of δ, in exact modes: lifts depend on the gap more than on t
 HALF = 0.5  # of δ for each side of a box where features tell of arms
 LIKELY_LIFT = 0.3  # that regions are made narrow for; they hold for any
 ARMS = ("arm", "reference", "others")
+
+
+def follow_metric(cells: Cells, measure: Measure, aims: Sequence[Aim] = ()) -> Follower:
+    """Follow a metric of a log by its cells or, where rows have distributions of their own, by its rows.
+
+    A log that is all in one bucket, and looked at once, is taken as a whole.
+    """
+    if cells.own is not None:
+        if aims:
+            raise AssertionError("averages that were asked for are followed by cells")
+        return RowFollower(cells, measure).run()
+    follower = Follower(cells, measure, aims)
+    is_whole = len(cells.times) == 1 and not measure.is_sequential
+    return follower.run_once() if is_whole else follower.run()
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,7 @@ from orthobandit._foundation.types import Array, Mask
 from orthobandit.estimate import Bounded
 from orthobandit.estimate.follow.averages import Aim, Score
 from orthobandit.estimate.follow.cells import Cells, Measure
-from orthobandit.estimate.follow.metric import follow_metric
-from orthobandit.logs.effects.effects import NOTHING, reference_effect
+from orthobandit.logs.effects.effects import NOTHING, follow_metric, reference_effect
 from orthobandit.logs.effects.metrics import Asked, summaries
 from orthobandit.logs.question import Quantile
 from orthobandit.logs.results import Effect, Interval, MetricResult

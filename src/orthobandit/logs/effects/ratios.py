@@ -11,10 +11,10 @@ from orthobandit._foundation.types import Array
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells, Measure
-from orthobandit.estimate.follow.metric import follow_metric
 from orthobandit.logs.effects.effects import (
     NOTHING,
     below_another,
+    follow_metric,
     reference_effect,
     unknown_effect,
     verdict_of,

@@ -9,8 +9,7 @@ from scipy.special import chdtrc, ndtri
 
 from orthobandit._foundation.types import Array
 from orthobandit.estimate.follow.cells import Cells, Measure, totals_at
-from orthobandit.estimate.follow.metric import follow_metric
-from orthobandit.logs.effects.effects import NOTHING, Gaps, gaps_of
+from orthobandit.logs.effects.effects import NOTHING, Gaps, follow_metric, gaps_of
 from orthobandit.logs.effects.metrics import Asked, metric_result
 from orthobandit.logs.results import Effect, Heterogeneity, Interval, SegmentResult
 

@@ -426,10 +426,6 @@ class Personalised:
         """Return what each rule would have earned over showing the reference arm to all."""
         return state.comparison.gains()
 
-    def best_rules(self, state: PersonalState) -> tuple[str, ...]:
-        """Return the rules that may have earned most; one alone is proven to."""
-        return state.comparison.possible_best()
-
     def effects(self, state: PersonalState) -> list[Effect]:
         """Return how each arm differs from the reference arm, and how that changes with the context."""
         if self.features:

@@ -8,7 +8,7 @@ from scipy.special import stdtrit
 
 from log_worlds import cells_from
 from orthobandit.estimate.confidence.boundaries import tightest_rho
-from orthobandit.estimate.follow.metric import follow_metric
+from orthobandit.logs.effects.effects import follow_metric
 from orthobandit.logs.effects.joint import (
     OTHER_DIRECTIONS_WEIGHT,
     SCALES,

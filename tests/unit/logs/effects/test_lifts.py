@@ -9,8 +9,7 @@ from scipy.special import ndtri
 
 from log_worlds import cells_from, own_plans
 from orthobandit import ArmSet, Bounded
-from orthobandit.estimate.follow.metric import follow_metric
-from orthobandit.logs.effects.effects import lifts_of
+from orthobandit.logs.effects.effects import follow_metric, lifts_of
 from ratio_worlds import lifted, measure
 
 

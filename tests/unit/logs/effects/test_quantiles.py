@@ -140,7 +140,7 @@ def test_a_warehouse_counts_at_given_thresholds():
 def test_bad_quantiles_are_refused():
     with pytest.raises(ParameterError, match="level"):
         Quantile(1.0)
-    with pytest.raises(ParameterError, match="must be finite numbers"):
+    with pytest.raises(ParameterError, match="must be a list of finite numbers"):
         Quantile(0.5, (1.0, float("nan")))
     with pytest.raises(ParameterError, match="'p95' of 'seconds' must be 'mean' or a Quantile"):
         analyse(log(100), **ASKED, metrics={"seconds": "p95"})
