@@ -372,7 +372,10 @@ def distributions_of(question: Question) -> dict[str, dict[str, float]]:
         distribution = {arm.removeprefix("p:"): number_of(table[arm][row]) for arm in arms}
         for arm, p in distribution.items():
             if p is None:
-                raise FileFormatError(f"{path} row {row + 1}: the probability of {arm!r} is not a number")
+                raise FileFormatError(
+                    f"{path} row {row + 1}: the probability of {arm!r} is not a number; a table of plans has"
+                    " their names in a column 'plan', and a column of probabilities for each arm"
+                )
         distributions[label_of(value)] = {arm: p for arm, p in distribution.items() if p is not None}
     return distributions
 
