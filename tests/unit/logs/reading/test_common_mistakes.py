@@ -331,7 +331,7 @@ def test_columns_of_a_frame_with_the_same_name_are_refused():
 def test_a_file_that_is_no_table_of_plans_is_told_what_one_has(tmp_path):
     path = tmp_path / "plans.csv"
     path.write_text("at,page,y\n2025-03-01,old,1\n")
-    asked = ASKED | {"split": None, "plan": "arm", "plans": str(path)}
+    asked = ASKED | {"split": None, "plan": "x", "plans": str(path)}
     with pytest.raises(
         FileFormatError, match="'page' is not a number; a table of plans has their names in a"
     ):
