@@ -296,3 +296,15 @@ def test_a_blank_unit_is_refused_on_every_way(http, unit):
     assert flag.status_code == 400
     words = "would be one and the same" if unit.isprintable() else "must be printable text"
     assert words in flag.json()["errorDetails"]
+
+
+@pytest.mark.parametrize("key", ["\t", "é".encode().decode("latin-1")])
+def test_a_key_of_other_characters_is_refused_in_words(http, key):
+    answer = http.post(f"{PAGE}/ask", json={}, headers={"Idempotency-Key": f"a{key}b".encode("latin-1")})
+    assert is_problem(answer, 422, "invalid"), answer.text
+    assert answer.json()["detail"] == "header idempotency-key: use printable ASCII characters"
+
+
+def test_a_reason_of_several_lines_is_refused_in_words(http):
+    answer = http.post(f"{PAGE}/stop", json={"reason": "a\nb"})
+    assert "#/reason: use no tabs, line ends" in answer.json()["detail"]

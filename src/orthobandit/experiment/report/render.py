@@ -20,6 +20,7 @@ from orthobandit.showing.numbers import (
     number,
     percent_estimate,
     percent_words,
+    share_words,
     shares_words,
     span_words,
     sure_percent,
@@ -294,9 +295,18 @@ def _indent(table: str) -> str:
 def _holdout(report: Report) -> list[tuple[str, str, str]]:
     """Return the metrics for which the holdout has a mean: name, visitors and mean, in words."""
     return [
-        (name, f"{_counted(count, 'visitor')} who always got {report.reference!r}", number(mean))
+        (name, f"{_counted(count, 'visitor')} who always got {report.reference!r}", mean)
+        for name, count, mean in holdout_means(report)
+        if mean
+    ]
+
+
+def holdout_means(report: Report) -> list[tuple[str, int, str]]:
+    """Return name, visitors and mean of each metric in the holdout: shares in per cent, as rates are."""
+    is_share = {metric.name: metric.is_share for metric in report.metrics}
+    return [
+        (name, count, share_words(mean) if is_share.get(name) else number(mean))
         for name, count, mean in report.holdout
-        if mean is not None
     ]
 
 

@@ -56,7 +56,7 @@ from orthobandit.service.api.shared import (
 from orthobandit.service.http.auth import allows, check_key, needs
 from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.limits import MAX_ARMS, MAX_PLAIN_ARMS
-from orthobandit.service.http.problems import SLUG
+from orthobandit.service.http.problems import LINE_OR_NOTHING, SLUG
 from orthobandit.service.registry import Registry
 
 Slug = Annotated[
@@ -197,7 +197,7 @@ class CreateBody(Body):
 class StopBody(Body):
     """Why an experiment is ended."""
 
-    reason: Annotated[str, StringConstraints(max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    reason: Annotated[str, StringConstraints(max_length=1_000, pattern=LINE_OR_NOTHING)] = ""
 
 
 class ExperimentAnswer(BaseModel):

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from orthobandit.service.api.shared import Body, Name, document_problems
 from orthobandit.service.http.auth import Tokens, needs
-from orthobandit.service.http.problems import Problem
+from orthobandit.service.http.problems import LINE_OR_NOTHING, Problem
 
 router = APIRouter(
     prefix="/v1/tokens",
@@ -31,7 +31,7 @@ class TokenBody(Body):
     )
 
     role: Literal["admin", "ask-tell", "read", "edge"]
-    name: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    name: Annotated[str, StringConstraints(max_length=200, pattern=LINE_OR_NOTHING)] = ""
     experiments: Annotated[
         list[Name] | None,
         Field(

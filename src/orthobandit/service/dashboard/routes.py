@@ -19,6 +19,7 @@ from orthobandit.experiment.ledger.ledger import STOPPED
 from orthobandit.experiment.report.render import (
     ALARM,
     guarantee_words,
+    holdout_means,
     lift_bars,
     personal_tables,
     rate_name,
@@ -243,6 +244,7 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         "compared_by": "lift" if has_lifts else "gap",
         "alarms": [text.removeprefix(ALARM) for text in report.warnings if text.startswith(ALARM)],
         "held_up": _held_up(sight),
+        "holdout": holdout_means(report),
         "notes": [text for text in report.warnings if not text.startswith(ALARM)],
         "interval": interval,
         "some": some,

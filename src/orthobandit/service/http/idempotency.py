@@ -12,13 +12,14 @@ from pydantic import BaseModel
 
 from orthobandit.experiment import Experiment
 from orthobandit.experiment.commit.requests import MAX_KEY_LENGTH
+from orthobandit.service.http.problems import PRINTABLE_ASCII
 
 IdempotencyKey = Annotated[
     str | None,
     Header(
         min_length=1,
         max_length=MAX_KEY_LENGTH,
-        pattern=r"^[\x20-\x7e]+$",
+        pattern=PRINTABLE_ASCII,
         description="A key of this write and no other, remembered for a week. The same key and body again are"
         " answered as before; with another body, or elsewhere in the experiment, it is a conflict.",
         examples=["0b6f8f0e4ad94f6c"],

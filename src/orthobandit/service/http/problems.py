@@ -60,10 +60,14 @@ MAX_REPEATED_CHARACTERS = 40  # of a value that an answer repeats
 # Patterns that text in requests must match, and what they ask for in words.
 SLUG = r"^[a-z0-9][a-z0-9_.-]{0,99}$"
 ONE_LINE = r"^[^\x00-\x1f\x7f]+$"  # no control characters: databases differ in what they make of them
+LINE_OR_NOTHING = r"^[^\x00-\x1f\x7f]*$"
+PRINTABLE_ASCII = r"^[\x20-\x7e]+$"
 WEB_ADDRESS = r"^https?://"
 PATTERNS = {
     SLUG: "use 1 to 100 small letters, digits, '-', '_' and '.', a letter or a digit first",
     ONE_LINE: "use no tabs, line ends or other control characters",
+    LINE_OR_NOTHING: "use no tabs, line ends or other control characters",
+    PRINTABLE_ASCII: "use printable ASCII characters",
     WEB_ADDRESS: "begin with http:// or https://",
 }
 BY_STATUS = {400: "malformed", 404: "not-found", 405: "method", 413: "too-large", 415: "not-json"}
@@ -174,7 +178,7 @@ def _need(error: Mapping[str, Any]) -> str:
     """Return what a value has to be."""
     context = error.get("ctx", {})
     if error["type"] == "string_pattern_mismatch":
-        return PATTERNS.get(str(context.get("pattern")), str(error["msg"]))
+        return PATTERNS.get(str(context.get("pattern")), "has characters that cannot be used here")
     if error["type"] == "missing" and tuple(error["loc"]) == ("body",):
         return "the body is empty; send a JSON object"
     if error["type"] not in COMPLAINTS:

@@ -65,7 +65,7 @@ def test_text_has_separators_digits_and_the_words_for_arms_out_of_play():
     assert f"$new$ 12,346 1 25 % {lead}" in rows
     assert "<b>bad</b> 12,347 2 25 % −∞ to +0.50 dropped" in rows
     assert "gone 12,348 3 25 % 5 % -90 to -10 % -1,234 -2,000 to -500 retired" in rows
-    assert "holdout: mean sales 0.25 over 1,200 visitors who always got 'old'" in rows
+    assert "holdout: mean sales 25 % over 1,200 visitors who always got 'old'" in rows
 
 
 def test_the_page_begins_with_what_a_manager_asks():
@@ -99,7 +99,7 @@ def test_the_page_says_what_the_text_says():
     assert "54,321 proposals, 50,000 settled, 4,321 awaited." in words
     assert "−1,234 −2,000 to −500" in words
     assert "−∞ to +0.50" in words
-    assert "Holdout: mean sales 0.25 over 1,200 visitors who always got &#39;old&#39;." in words
+    assert "Holdout: mean sales 25 % over 1,200 visitors who always got &#39;old&#39;." in words
     assert words.index("Alarm Arms were not drawn") < words.index("Lift over old")
     assert "Notes Claims are asymptotic." in words
     assert "<b>bad" not in page
