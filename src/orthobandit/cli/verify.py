@@ -27,6 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
 
 
+# Problems that are printed: those at which it begins, and what they make of the claim.
+SHOWN_FIRST = 10
+SHOWN_LAST = 5
+
+
 def run(options: argparse.Namespace) -> int:
     """Verify and print; return the exit code."""
     try:
@@ -44,6 +49,11 @@ def run(options: argparse.Namespace) -> int:
         print(f"head {verdict.head}")
     else:
         print(f"NOT valid (claimed: {verdict.claim})")
-        for problem in verdict.problems:
+        # One wrong number makes all that follow from it wrong: what was claimed comes last and is kept.
+        first = verdict.problems[:SHOWN_FIRST]
+        last = verdict.problems[SHOWN_FIRST:][-SHOWN_LAST:]
+        left = len(verdict.problems) - len(first) - len(last)
+        more = [f"… and {left:,} more (--json lists all)"] if left else []
+        for problem in [*first, *more, *last]:
             print(f"  {problem}")
     return 0 if verdict.valid else 1

@@ -45,6 +45,24 @@ def test_a_changed_one_is_not_and_the_numbers_are_named(path, capsys):
     assert "recomputed it is" in shown
 
 
+def test_of_many_problems_the_first_and_the_last_are_shown(log, tmp_path, capsys):
+    path = tmp_path / "certificate.json"
+    assert main([*log, "--time", "hour", "--save", str(path)]) == 0
+    document = json.loads(path.read_text())
+    capsys.readouterr()
+    for entry in document["entries"]:
+        entry["values"] = [value + 1.0 for value in entry["values"]] if "values" in entry else []
+    path.write_text(json.dumps(document))
+    assert main(["verify", str(path), "--json"]) == 1
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert len(problems) > 20
+    assert main(["verify", str(path)]) == 1
+    shown = capsys.readouterr().out.splitlines()[1:]
+    assert [line.strip() for line in shown[:10]] == problems[:10]
+    assert shown[10].strip() == f"… and {len(problems) - 15:,} more (--json lists all)"
+    assert [line.strip() for line in shown[11:]] == problems[-5:]
+
+
 def test_json_holds_verdict_claim_and_problems(path, capsys):
     assert main(["verify", str(path), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)

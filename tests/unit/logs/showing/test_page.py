@@ -155,6 +155,9 @@ def test_a_long_history_is_averaged_and_said_to_be():
 def test_many_arms_are_folded_and_share_an_area():
     words = read(found(tuple(f"arm {place}" for place in range(50)))).words
     assert "37 more arms" in words
+    few = read(found(tuple(f"arm {place}" for place in range(14)))).words
+    assert "1 more arm" in few
+    assert "1 more arms" not in few
     assert "a scale of its own" in words
     assert "a scale of its own" not in read(found()).words
     assert "43 other arms" in words
