@@ -133,7 +133,11 @@ def test_events_are_told_to_the_experiments_that_know_the_unit(server):
     again = http.post("/v1/track", json={**event, "value": 0.5}).json()
     assert again["told"] == []
     assert "the first value is final" in again["refused"]["sales"]
-    assert http.post("/v1/track", json={**event, "unit": "bob"}).json() == {"told": [], "refused": {}}
+    note = f"'bob' has no proposal in any experiment that has a metric {event['event']!r}"
+    answer = http.post("/v1/track", json={**event, "unit": "bob"}).json()
+    assert answer == {"told": [], "refused": {}, "note": note}
+    answer = http.post("/v1/track", json={**event, "event": "slip"}).json()
+    assert answer["note"] == "no experiment has a metric 'slip'"
     assert http.get("/v1/experiments/unseen").json()["proposals"] == 0
 
 

@@ -100,6 +100,7 @@ class TrackAnswer(BaseModel):
 
     told: list[str]
     refused: dict[str, str]
+    note: Annotated[str | None, Field(description="Why no experiment recorded it, if none did")] = None
 
 
 class NotEvaluatedError(OrthobanditError):
@@ -268,7 +269,7 @@ def evaluate_all(body: EvaluateBody, request: Request) -> Response:
     return send_tagged(request, json.dumps({"flags": flags}).encode())
 
 
-@tracking.post("/v1/track", summary="An event of a unit, as a reward")
+@tracking.post("/v1/track", summary="An event of a unit, as a reward", response_model_exclude_none=True)
 def track(body: TrackBody, request: Request, keyed: Once) -> TrackAnswer:
     """Record an event in the experiments that have a metric of its name and know the unit.
 
@@ -285,16 +286,21 @@ def track(body: TrackBody, request: Request, keyed: Once) -> TrackAnswer:
         return TrackAnswer(told=[body.experiment], refused={})
     told = []
     refused = {}
+    # Many events are of no experiment, which is no error; but nobody should be told nothing of a slip.
+    note = f"no experiment has a metric {body.event!r}"
     for key, one in _all(request).items():
-        proposal = one.known(body.unit) if body.event in one.settings.names else None
+        if body.event not in one.settings.names:
+            continue
+        proposal = one.known(body.unit)
         if proposal is None:
+            note = f"{body.unit!r} has no proposal in any experiment that has a metric {body.event!r}"
             continue
         try:
             keyed.once(one, body).tell(proposal.id, {body.event: body.value})
             told.append(key)
         except (ClosedError, ConflictError, InputError) as error:
             refused[key] = str(error)
-    return TrackAnswer(told=told, refused=refused)
+    return TrackAnswer(told=told, refused=refused, note=None if told or refused else note)
 
 
 def _all(request: Request) -> dict[str, Experiment]:
