@@ -55,6 +55,54 @@ def test_nothing_is_refused_beyond_a_thousand_arms(tmp_path):
     assert again.certificate().verdict.valid
 
 
+@pytest.mark.slow
+def test_guardrails_judge_beyond_a_thousand_arms(tmp_path):
+    # Good arms crash more; a window, a holdout, visitors who are silent and a restart are on the way.
+    best = int(np.argmax(MEANS[:COUNT]))
+    crashes = 0.5 + 0.1 * POINTS @ np.array([0.9, 0.4, 0.0])
+    assert 0.0 < crashes.min() < crashes.max() < 1.0
+    rng = np.random.default_rng(0)
+    now = [0.0]
+    where = tmp_path / "page"
+    experiment = Experiment.create(
+        where,
+        ArmSet(POINTS[:COUNT]),
+        AnytimeElimination(goal="earn", rewards=(0, 1)),
+        window=3.0,
+        holdout=0.1,
+        metrics=[Metric("crash", rewards=(0, 1))],
+        guardrails=[Guardrail("crash", margin=0.05)],
+        key="3" * 64,
+        clock=lambda: now[0],
+    )
+    for step in range(30):
+        now[0] += 1.0
+        proposals = experiment.ask_many(100)
+        arms = np.array([one.arm for one in proposals])
+        values = {
+            "reward": (rng.random(100) < MEANS[arms]).astype(float),
+            "crash": (rng.random(100) < crashes[arms]).astype(float),
+        }
+        told = np.flatnonzero(rng.random(100) < 0.95)
+        numbers = [proposals[at].id for at in told]
+        experiment.tell_many(numbers, {name: value[told] for name, value in values.items()})
+        if step == 4:
+            experiment.close()
+            experiment = Experiment.open(where, clock=lambda: now[0])
+        if step == 8:
+            experiment.extend(ArmSet(POINTS))
+    report = experiment.report()
+    assert isinstance(experiment._now().feed.state, Leaders)
+    assert report.arms[best].is_retired
+    assert report.holdout is not None
+    assert sum(arm.silent for arm in report.arms) > 0
+    retired = [at for at, arm in enumerate(report.arms) if arm.is_retired]
+    assert (crashes[retired] > crashes[0] + 0.05).all()
+    assert experiment.certificate().verdict.valid
+    assert experiment.replay().is_equal
+    experiment.close()
+
+
 @pytest.mark.parametrize("late", [0, 7])
 @pytest.mark.parametrize("mode", MODES)
 def test_the_claim_is_that_of_the_policy_and_valid(mode, late):

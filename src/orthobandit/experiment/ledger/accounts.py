@@ -15,6 +15,7 @@ from orthobandit.estimate.follow.guardrails import Judged, judge, judge_ends
 from orthobandit.estimate.follow.rounds import GapIntervals, Sums
 from orthobandit.estimate.forecast.baselines import Baseline
 from orthobandit.estimate.forecast.rounds import RoundForecasts
+from orthobandit.experiment.ledger.guarded import GuardedIntervals, check_guards_fit
 from orthobandit.experiment.ledger.health import Watch
 from orthobandit.experiment.ledger.personal_feed import PersonalFeed
 from orthobandit.experiment.ledger.policy_feed import PolicyFeed
@@ -90,7 +91,9 @@ class Accounts:
         own = metric.delta if delta is None else delta
         # Gaps that differ from visitor to visitor have no sequence of their own: rules are compared instead.
         follows = not self.is_personal
-        return GapIntervals(self.mode(place), self.arms, self.settings.reference, own, follows=follows)
+        guarded = {rail.metric for rail in self.settings.guardrails} if follows else set()
+        kind = GuardedIntervals if metric.name in guarded else GapIntervals
+        return kind(self.mode(place), self.arms, self.settings.reference, own, follows=follows)
 
     def _new_comparisons(self) -> list[RuleComparison]:
         if not isinstance(self.feed, PersonalFeed):
@@ -276,6 +279,8 @@ class Accounts:
         labels = self.arms.labels
         if arms.labels[: len(labels)] != labels:
             raise ParameterError(f"labels must begin with {', '.join(map(repr, labels))}, the arms so far")
+        if self._guarded_by is not None:
+            check_guards_fit(arms)
         plans = self.feed.plans
         self.feed.extend(arms)  # first: it refuses arms that do not follow from those so far
         taken = [intervals.flush(plans) for intervals in self.gap_intervals]
