@@ -515,7 +515,7 @@ class Experiment:
     def __repr__(self) -> str:
         # Debuggers ask for it at any time: it reads nothing.
         place = getattr(self._store, "title", "in memory")
-        return f"Experiment({place!r}, {len(self._settings.arms)} arms)"
+        return f"Experiment({place!r}, {len(self._shared.last_seen_arms)} arms)"
 
     def __str__(self) -> str:
         """Return the advice and the table of arms as of the newest entry; writes nothing."""

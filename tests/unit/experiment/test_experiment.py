@@ -730,3 +730,12 @@ def test_a_level_that_is_far_from_zero_does_not_spoil_the_first_intervals(make):
         experiment.tell(proposal.id, 1000.0 + 2.0 * proposal.arm + rng.normal())
     _, low, high = experiment.report().metrics[0].gaps[1]
     assert 1.0 < low < 2.0 < high < 3.0
+
+
+def test_what_stands_for_an_experiment_has_its_present_arms():
+    one = Experiment.memory(ArmSet.one_hot(2, labels=["a", "b"]), rewards=(0, 1))
+    assert repr(one) == "Experiment('in memory', 2 arms)"
+    one.extend(ArmSet.one_hot(3, labels=["a", "b", "c"]))
+    assert repr(one) == "Experiment('in memory', 3 arms)"
+    one.close()
+    assert repr(one).startswith("Experiment('in memory', ")  # closed: nobody knows any more

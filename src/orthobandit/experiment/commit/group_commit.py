@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from orthobandit._foundation.forks import Forkable, register_forkable
 from orthobandit._foundation.json_arrays import pack_lists, unpack_lists
+from orthobandit.arms import ArmSet
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.commit.queue import CommitQueue, Job
 from orthobandit.experiment.commit.requests import REMEMBERED_SECONDS, Asking, Telling, groups
@@ -62,6 +63,12 @@ class SharedLedger(Forkable):
         self.do = self.queue.do
         self.soon = self.queue.soon
         register_forkable(self)
+
+    @property
+    def last_seen_arms(self) -> ArmSet:
+        """The arms as of the last request here; reads nothing, so others may have added some since."""
+        turn = self._turn
+        return self.settings.arms if turn is None else turn.ledger.arms
 
     # A commit
 
