@@ -496,14 +496,17 @@ def main(arguments: list[str]) -> None:
     """Store numbers, list those that are out of date, or write the pages."""
     match arguments:
         case ["store", folder, *names]:
-            write_store(read_store() | numbers_of(Path(folder), names))
+            found = numbers_of(Path(folder), names)
+            write_store(read_store() | found)
         case ["example", first, *others]:
             for name in (first, *others):
-                write_store(read_store() | numbers_of_example(name))
+                found = numbers_of_example(name)
+                # Read last: another command may have stored numbers while the example ran.
+                write_store(read_store() | found)
         case ["stale"]:
-            found = stale(read_store())
-            for command in dict.fromkeys(command for _, command in found):
-                print(f"{sum(other == command for _, other in found):4} numbers: {command}")
+            changed = stale(read_store())
+            for command in dict.fromkeys(command for _, command in changed):
+                print(f"{sum(other == command for _, other in changed):4} numbers: {command}")
         case ["write"]:
             for page, text in list(pages(read_store())):
                 page.write_text(text, encoding="utf-8")
