@@ -118,6 +118,8 @@ def rounds_to_plan(
     >>> bool(needed.min() > 50), bool(needed.max() < 5000)
     (True, True)
     """
+    if not isinstance(arms, ArmSet):
+        raise ParameterError(f"arms is a {type(arms).__name__}; give an ArmSet, such as ArmSet.one_hot(3)")
     check_positive("epsilon", epsilon)
     if sigma > MAX_SIGMA:
         raise ParameterError(f"sigma={sigma!r} must be at most {MAX_SIGMA:g}; measure rewards in other units")

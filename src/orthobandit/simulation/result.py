@@ -247,6 +247,11 @@ def compare(results: Mapping[str, RunResult]) -> list[dict[str, Any]]:
         raise ParameterError(
             f"results is a {type(results).__name__}; give a dict of runs by name, such as {{'sbe': result}}"
         )
+    for name, result in results.items():
+        if not isinstance(result, RunResult):
+            raise ParameterError(
+                f"results[{name!r}] is a {type(result).__name__}; give what simulate() returns"
+            )
     return [_row(name, result) | {"horizon": int(result.checkpoints[-1])} for name, result in results.items()]
 
 
@@ -271,6 +276,8 @@ def _row(name: str, result: RunResult) -> dict[str, Any]:
 
 def comparison_table(rows: list[dict[str, Any]]) -> str:
     """Return the rows of :func:`compare` as a table to read, with the horizons where they differ."""
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ParameterError(f"rows is a {type(rows).__name__}; give what compare() returns")
     if len({row["horizon"] for row in rows}) <= 1:
         return text_table(COLUMNS, [_cells(row) for row in rows])
     cells = [(row["policy"], f"{row['horizon']:,}", *_cells(row)[1:]) for row in rows]

@@ -34,7 +34,7 @@ def read_spec(path: str | Path) -> Sweep:
     except OSError as error:
         raise FileFormatError(f"{file} cannot be read as a TOML file: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{file}: {error}") from None
+        raise SpecError(f"{file} is not a TOML file that can be read: {error}") from None
     except SpecError as error:
         line = line_of(text, error.keys)
         raise SpecError(f"{file} line {line}: {error}" if line else f"{file}: {error}", error.keys) from None

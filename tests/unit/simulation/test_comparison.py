@@ -47,3 +47,10 @@ def test_runs_of_different_horizons_are_told_apart():
 def test_runs_without_names_are_refused():
     with pytest.raises(ParameterError, match=r"results is a list; give a dict of runs by name"):
         compare([])
+    with pytest.raises(ParameterError, match=r"results\['a'\] is a int; give what simulate\(\) returns"):
+        compare({"a": 1})
+
+
+def test_a_table_is_of_rows():
+    with pytest.raises(ParameterError, match=r"rows is a dict; give what compare\(\) returns"):
+        comparison_table({"a": 1})

@@ -52,3 +52,8 @@ def test_the_goal_is_that_of_the_policy_that_is_played():
     assert found["earn"] != found["identify"]
     with pytest.raises(ParameterError, match="goal='win'"):
         rounds_to_plan(ARMS, epsilon=0.4, goal="win")
+
+
+def test_arms_that_are_no_set_of_arms_are_refused():
+    with pytest.raises(ParameterError, match=r"arms is a list; give an ArmSet"):
+        rounds_to_plan([[0.0], [1.0]], epsilon=0.4)

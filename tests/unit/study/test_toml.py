@@ -105,7 +105,7 @@ def test_a_mistake_is_named_with_its_line_and_the_nearest_name(tmp_path, old, ne
     ("text", "said"),
     [
         (SPEC.replace("horizon = 2000", ""), "the key 'horizon' is missing"),
-        ("horizon = = 3", "line 1"),
+        ("horizon = = 3", "study.toml is not a TOML file that can be read: .* line 1"),
         ("policies = 3\ninstances = 1\nshifts = 1\nhorizon = 1", r"\[policies.NAME\]"),
         ("policies = []\ninstances = []\nshifts = []\nhorizon = 1", "policies is empty"),
     ],

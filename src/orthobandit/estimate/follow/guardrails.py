@@ -10,6 +10,7 @@ harmed, or not cleared, is not declared. No arm is retired: it may harm some vis
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -51,11 +52,13 @@ class Guardrail:
 
     def __post_init__(self) -> None:
         check_choice("worse", self.worse, SIDES)
-        if not 0 <= self.margin < np.inf:
-            raise ParameterError(f"margin={self.margin} must be a finite number of at least 0")
-        if self.harm is not None and not 0 < self.harm < np.inf:
+        if not isinstance(self.metric, str):
+            raise ParameterError(f"metric={self.metric!r} must be the name of a metric")
+        if not _is_number(self.margin) or not 0 <= self.margin < np.inf:
+            raise ParameterError(f"margin={self.margin!r} must be a finite number of at least 0")
+        if self.harm is not None and not (_is_number(self.harm) and 0 < self.harm < np.inf):
             raise ParameterError(
-                f"harm={self.harm} must be a finite number above 0, or left out: no finite experiment shows"
+                f"harm={self.harm!r} must be a finite number above 0, or left out: no finite experiment shows"
                 " that an arm does no harm at all"
             )
 
@@ -63,6 +66,10 @@ class Guardrail:
     def reason(self) -> str:
         """Why an arm was retired, for reports."""
         return f"by the guardrail on {self.metric!r}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,3 +117,17 @@ def test_a_ledger_with_the_reference_arm_mixed_in_survives_json():
     old.settle(old.at + 1.0)
     assert old.feed.plan.probabilities.tolist() == [0.0, 0.0, 1.0]
     assert [entry.kind for entry in old.outbox] == ["plan"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"margin": "5%"}, "margin='5%' must be a finite number of at least 0"),
+        ({"margin": True}, "margin=True must be a finite number of at least 0"),
+        ({"harm": "a"}, "harm='a' must be a finite number above 0"),
+        ({"metric": None}, "metric=None must be the name of a metric"),
+    ],
+)
+def test_a_guardrail_is_of_a_name_and_numbers(given, said):
+    with pytest.raises(ParameterError, match=said):
+        Guardrail(**{"metric": "crash", **given})
