@@ -118,12 +118,6 @@ class WithOwn(dict[str, Callable[..., T]]):
                 " here, or be installed",
                 "kind",
             ) from None
-        except Exception as error:  # whatever a user's module does when it is imported
-            raise SettingError(
-                f"{self._what} {name!r}: the module {module!r} fails when it is imported:"
-                f" {type(error).__name__}: {error}",
-                "kind",
-            ) from error
         for part in path.split("."):
             if not hasattr(found, part):
                 names = [word for word in vars(found) if not word.startswith("_")]

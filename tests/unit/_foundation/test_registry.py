@@ -111,10 +111,3 @@ def test_entry_points_are_names_too(mine, monkeypatch):
     assert "wedding" in CAKES
     assert make_named("cake", CAKES, "wedding", {"layers": 7}).layers == 7
     assert "birthday" not in CAKES
-
-
-def test_a_module_that_fails_when_it_is_imported_is_named_with_its_error(mine, tmp_path):
-    (tmp_path / "broken_cakes.py").write_text("open('no such recipe')\n")
-    said = "the module 'broken_cakes' fails when it is imported: FileNotFoundError:"
-    with pytest.raises(SettingError, match=re.escape(said)):
-        make_named("cake", CAKES, "broken_cakes:Layered", {})
