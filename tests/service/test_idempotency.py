@@ -55,6 +55,14 @@ def test_the_same_key_with_another_body_or_path_is_a_conflict(http):
     assert http.get(path).json()["proposals"] == 1
 
 
+def test_the_same_key_and_body_at_another_path_is_a_conflict(http):
+    path = begun(http, "other")
+    assert sent(http, f"{path}/pause", {}).status_code == 200
+    answer = sent(http, f"{path}/resume", {})
+    assert is_problem(answer, 409, "conflict")
+    assert "'k' was used for another request" in answer.json()["detail"]
+
+
 def test_what_was_refused_is_tried_anew(http):
     path = begun(http, "refused")
     assert is_problem(sent(http, f"{path}/tell", {"id": 1, "reward": 1}), 404, "unknown-proposal")

@@ -182,3 +182,9 @@ def test_a_negative_rate_is_refused(tmp_path, capsys):
     assert "--rate -1.0 must be" in capsys.readouterr().err
     with pytest.raises(ZeroDivisionError):
         Pace(rate=0.0, burst=1.0)
+
+
+def test_a_pause_earns_no_more_than_a_burst():
+    pace = Pace(rate=2.0, burst=3)
+    assert pace.wait("ann", 0.0) == 0.0
+    assert [pace.wait("ann", 1000.0) for _ in range(4)] == [0.0, 0.0, 0.0, 0.5]

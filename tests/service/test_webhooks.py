@@ -139,6 +139,8 @@ def test_what_is_not_genuine_is_told():
     assert not is_genuine(secret, given, b"{ }", now)
     assert not is_genuine(new_secret(), given, b"{}", now)
     assert not is_genuine(secret, given, b"{}", now + 301)
+    assert is_genuine(secret, given, b"{}", now - 299)  # clocks differ
+    assert not is_genuine(secret, given, b"{}", now - 301)
     assert not is_genuine(secret, given | {"webhook-id": "msg_2"}, b"{}", now)
     assert not is_genuine(secret, {}, b"{}", now)
     with pytest.raises(ParameterError, match="secret must be"):

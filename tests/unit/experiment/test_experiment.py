@@ -54,6 +54,7 @@ def test_a_silent_proposal_counts_as_zero_when_its_window_has_passed(make, clock
     assert report.settled == 2
     assert ledger(experiment).gap_intervals[0]._pending[1].counts.sum() == 2
     assert ledger(experiment).silent[one.arm] == 1
+    assert ledger(experiment).silent.sum() == 1
 
 
 def test_a_missing_one_is_left_out_and_the_report_says_what_that_takes(make, clock):
