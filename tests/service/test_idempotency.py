@@ -56,7 +56,7 @@ def test_the_same_key_with_another_body_or_path_is_a_conflict(http):
 
 
 def test_the_same_key_and_body_at_another_path_is_a_conflict(http):
-    path = begun(http, "other")
+    path = begun(http, "paused")
     assert sent(http, f"{path}/pause", {}).status_code == 200
     answer = sent(http, f"{path}/resume", {})
     assert is_problem(answer, 409, "conflict")
