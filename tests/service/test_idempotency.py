@@ -2,6 +2,7 @@
 
 import pytest
 
+from orthobandit.service.http.idempotency import Keyed
 from service_samples import TWO, is_problem, served
 
 SUMS = {**TWO, "key": "sales", "rewards": [0, 10], "window": "7d", "add": True}
@@ -55,12 +56,18 @@ def test_the_same_key_with_another_body_or_path_is_a_conflict(http):
     assert http.get(path).json()["proposals"] == 1
 
 
-def test_the_same_key_and_body_at_another_path_is_a_conflict(http):
-    path = begun(http, "paused")
-    assert sent(http, f"{path}/pause", {}).status_code == 200
-    answer = sent(http, f"{path}/resume", {})
-    assert is_problem(answer, 409, "conflict")
-    assert "'k' was used for another request" in answer.json()["detail"]
+def test_the_same_body_at_another_path_is_another_request():
+    class Noted:
+        def once(self, key, words):
+            return key, words
+
+    first, again, elsewhere = (
+        Keyed(path, "k").once(Noted())
+        for path in ("/v1/experiments/a/stop", "/v1/experiments/a/stop", "/v1/experiments/b/stop")
+    )
+    assert first == again
+    assert first[0] == elsewhere[0] == "k"
+    assert first[1] != elsewhere[1]
 
 
 def test_what_was_refused_is_tried_anew(http):
