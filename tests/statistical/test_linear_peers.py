@@ -73,9 +73,9 @@ def test_lingape_stops_when_the_released_code_does():
 
 @pytest.mark.statistical
 def test_lazy_track_and_stop_stops_when_the_released_code_does():
-    # Thirty runs of the released Python code (LT&S) with seeds 1 to 30, d = 10, ω = .2, δ = .1. It draws the
-    # arms that span the features; here it was given e_1 to e_10, which ours takes, because the threshold
-    # depends on them.
+    # Thirty runs of a transcript of the released class, seeds 1 to 30, d = 10, ω = .2, δ = .1. It draws arms
+    # that span the features; here it was given e_1 to e_10, which ours takes, because the threshold depends
+    # on them.
     released = [
         *(1226, 1888, 1921, 1990, 2058, 2161, 2169, 2255, 2266, 2385, 2391, 2401, 2532, 2574, 2712),
         *(2724, 2842, 2953, 2978, 3054, 3060, 3097, 3192, 3318, 3473, 3599, 3685, 3980, 4302, 4567),
