@@ -209,6 +209,20 @@ def test_the_last_arm_that_was_not_retired_is_not_called_the_best():
     assert note.startswith("'a' was retired by hand; 'b' was retired by hand. Claims are about")
 
 
+def test_the_last_arm_is_not_shown_before_guardrails_have_cleared_it():
+    experiment = Experiment.memory(
+        ArmSet.one_hot(2, labels=["a", "b"]),
+        rewards=(0, 1),
+        metrics=[Metric("crash", rewards=(0, 1))],
+        guardrails=[Guardrail("crash", 0.02)],
+    )
+    told(experiment, 5)
+    experiment.retire("a")
+    report = experiment.report()
+    assert report.declared is None
+    assert report.advice.startswith("Only 'b' is left, and guardrails have not cleared it: all other arms")
+
+
 def test_a_retired_arm_is_not_said_to_be_worse():
     """The best may be among those that were taken out: only the best of the others is looked for."""
     experiment = Experiment.memory(ArmSet.one_hot(4, labels=list("abcd")), rewards=(0, 1), key="0" * 32)
