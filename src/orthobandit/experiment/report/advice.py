@@ -138,16 +138,11 @@ def advise(
         epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
         best = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
         best += " of the arms that are left" if ledger.retirements else ""
-        if is_only_arm_left(ledger) and held_by:
-            return (
-                f"Only {labels[declared]!r} is left, and guardrails have not cleared it: all other arms were"
-                " retired, so that there is nothing left to compare it with."
-            )
         if is_only_arm_left(ledger):
-            return (
-                f"Show {labels[declared]!r}: all other arms were retired, so that there is nothing left to"
-                " compare it with."
-            )
+            alone = "all other arms were retired, so that there is nothing left to compare it with"
+            if held_by:
+                return f"Only {labels[declared]!r} is left, and guardrails have not cleared it: {alone}."
+            return f"Show {labels[declared]!r}: {alone}."
         if held_by:
             return _explain_hold(ledger, declared, best, held_by)
         if ledger.arms.dimension == 0:
