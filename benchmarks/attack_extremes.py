@@ -28,14 +28,12 @@ from orthobandit import (
     analyse,
 )
 from orthobandit.errors import ClosedError
+from orthobandit.estimate import Tuning
 from orthobandit.estimate.confidence.bets import Spent, bets_boundary
 from orthobandit.estimate.confidence.boundaries import WIDE, tightest_rho
-from orthobandit.estimate.confidence.evidence import Tuning
 from orthobandit.logs import Quantile
 from orthobandit.policy.contextual import Interactions, SegmentComparison
-from orthobandit.simulation import Bernoulli, Constant, Replay, misses
-from orthobandit.simulation.adversaries import Adaptive, Past
-from orthobandit.simulation.noise import StudentT, Uniform
+from orthobandit.simulation import Adaptive, Bernoulli, Constant, Past, Replay, StudentT, Uniform, misses
 
 DELTAS = (1e-4, 0.05, 0.5)
 GROWTH = 0.1  # of batches: fewer looks than by default, and ten times as many runs

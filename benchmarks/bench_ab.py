@@ -17,8 +17,7 @@ import numpy as np
 from scipy.stats import norm
 
 from orthobandit import AnytimeElimination, ArmSet, Environment, SameShape, simulate
-from orthobandit.simulation import Bernoulli, Constant, Gaussian, Noise
-from orthobandit.simulation.noise import StudentT
+from orthobandit.simulation import Bernoulli, Constant, Gaussian, Noise, StudentT
 
 RUNS = 200
 DELTA = 0.05

@@ -26,8 +26,15 @@ from orthobandit import (
 )
 from orthobandit.estimate import AutoRegression, Centre, Evidence, Tuning
 from orthobandit.policy import RAGE, SBE, Policy
-from orthobandit.simulation import Constant, LogAlternating, Sine
-from orthobandit.simulation.instances import exact_gap, near_degenerate, successor_sphere, uniform_sphere
+from orthobandit.simulation import (
+    Constant,
+    LogAlternating,
+    Sine,
+    exact_gap,
+    near_degenerate,
+    successor_sphere,
+    uniform_sphere,
+)
 from orthobandit.simulation.player import Player
 from orthobandit.theory import identification_limit, regret_limit
 

@@ -25,7 +25,7 @@ from orthobandit.policy.contextual import (
     Interactions,
 )
 from orthobandit.policy.contextual.base import CompiledContextual
-from orthobandit.simulation import Gaussian, Sine
+from orthobandit.simulation import Gaussian, Oblivious, Sine
 from orthobandit.simulation.contextual import (
     AgainstTheBest,
     AgainstThePlan,
@@ -37,7 +37,6 @@ from orthobandit.simulation.contextual import (
     WhoComes,
     simulate_offers,
 )
-from orthobandit.simulation.shifts import Oblivious
 
 Array = NDArray[np.float64]
 

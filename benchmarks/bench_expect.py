@@ -12,9 +12,8 @@ import numpy as np
 from scipy.stats import norm
 
 from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Bounded, Environment, SubGaussian, simulate
-from orthobandit.estimate.confidence.modes import Confidence
-from orthobandit.simulation import Bernoulli, Constant, Sine
-from orthobandit.simulation.instances import near_degenerate
+from orthobandit.estimate import Confidence
+from orthobandit.simulation import Bernoulli, Constant, Sine, near_degenerate
 
 RUNS = 200
 SEEDS = (4242, 11)

@@ -12,9 +12,17 @@ from scipy.stats import binomtest, norm
 
 from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Environment, SameShape, simulate
 from orthobandit.estimate import Confidence
-from orthobandit.simulation import Constant, Gaussian, LogAlternating, Noise, Sine
-from orthobandit.simulation.adversaries import CancelBest, PushLeader, ReactToLast
-from orthobandit.simulation.noise import StudentT
+from orthobandit.simulation import (
+    CancelBest,
+    Constant,
+    Gaussian,
+    LogAlternating,
+    Noise,
+    PushLeader,
+    ReactToLast,
+    Sine,
+    StudentT,
+)
 
 RUNS = 400
 SEED = 2033

@@ -47,8 +47,7 @@ from orthobandit.policy import (
     XYAdaptive,
     XYStatic,
 )
-from orthobandit.simulation import Constant, Gaussian, Noise, Shift, Sine, Trend
-from orthobandit.simulation.instances import near_degenerate, one_hot
+from orthobandit.simulation import Constant, Gaussian, Noise, Shift, Sine, Trend, near_degenerate, one_hot
 from orthobandit.theory import identification_limit
 
 SEED = 320

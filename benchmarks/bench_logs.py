@@ -85,7 +85,7 @@ def bare(path: str) -> int:
 
 def cells(path: str) -> int:
     """Ask for cells alone."""
-    from orthobandit.logs.question import Question
+    from orthobandit.logs import Question
     from orthobandit.logs.reading.group_by import cells_of
     from orthobandit.logs.reading.source import open_source
 

@@ -29,8 +29,7 @@ def measure(runs: int, seed: int) -> dict[str, Any]:
     """Return the version that is imported and, for each case, the rounds (R,) and the wrong declarations."""
     import orthobandit
     from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Bounded, Environment, SubGaussian
-    from orthobandit.simulation import Bernoulli, Constant, Sine, simulate
-    from orthobandit.simulation.instances import near_degenerate
+    from orthobandit.simulation import Bernoulli, Constant, Sine, near_degenerate, simulate
 
     small_gap = near_degenerate(shift=Sine())
     pages = Environment(ArmSet.one_hot(2), RATES, Constant(), Bernoulli())

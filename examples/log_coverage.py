@@ -20,9 +20,9 @@ from scipy.stats import norm
 from orthobandit import ArmSet, Asymptotic
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells, Measure
+from orthobandit.logs import Question
 from orthobandit.logs.effects.effects import gaps_of
 from orthobandit.logs.peers import APART, MIXTURE, NAIVE, STRATIFIED, TOGETHER, WEIGHTED, compare
-from orthobandit.logs.question import Question
 
 Array = NDArray[np.float64]
 OURS, ONCE = "orthobandit, at all times", "orthobandit, for one look"

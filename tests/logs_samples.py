@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow
 
-from orthobandit.logs.question import Question
+from orthobandit.logs import Question
 from orthobandit.logs.reading.group_by import cells_of
 from orthobandit.logs.reading.source import open_source
 

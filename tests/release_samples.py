@@ -5,9 +5,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from orthobandit import Experiment
+from orthobandit import Experiment, __version__
 from orthobandit._foundation import release
-from orthobandit._foundation.release import __version__
 from orthobandit.experiment.ledger import policy_feed
 from orthobandit.policy.anytime import stages
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit._foundation.release import STATE_FORMAT
-from orthobandit.policy.catalogue import named_policy
+from orthobandit.policy import named_policy
 
 FILE = Path(__file__).with_name("state_formats.json")
 # Those that take long to compile have the fields of their memory in a named tuple, which is what they dump.

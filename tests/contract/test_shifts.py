@@ -8,16 +8,21 @@ import pytest
 
 from orthobandit.simulation import (
     SHIFTS,
+    Adaptive,
     CancelBest,
+    Formula,
+    Limited,
+    Oblivious,
     PushLeader,
+    RandomWalk,
     ReactToLast,
     Replay,
+    Scaled,
     Sine,
     Trend,
     named_shift,
 )
-from orthobandit.simulation.adversaries import Adaptive
-from orthobandit.simulation.shifts import CHUNK_ROUNDS, Formula, Limited, Oblivious, RandomWalk, Scaled
+from orthobandit.simulation.shifts import CHUNK_ROUNDS
 from orthobandit.testing import SHIFT_CHECKS, ShiftSetting, check_shift
 
 ADAPTIVE = {

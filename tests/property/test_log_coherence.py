@@ -7,8 +7,7 @@ import pytest
 
 from contradictions import contradictions_of_analysis
 from log_worlds import plain
-from orthobandit.logs.analysis import analysis_of
-from orthobandit.logs.question import Question
+from orthobandit.logs import Question, analysis_of
 from orthobandit.logs.reading.group_by import Gathered
 
 FEW, RUNS = 20, 500

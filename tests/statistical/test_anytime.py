@@ -24,9 +24,7 @@ from orthobandit.estimate import (
     SubGaussian,
 )
 from orthobandit.policy import AnytimeElimination
-from orthobandit.simulation import SHIFTS, Gaussian, misses, named_shift, within
-from orthobandit.simulation.adversaries import Adaptive
-from orthobandit.simulation.noise import Uniform
+from orthobandit.simulation import SHIFTS, Adaptive, Gaussian, Uniform, misses, named_shift, within
 from orthobandit.simulation.player import Player
 
 pytestmark = pytest.mark.statistical

@@ -15,10 +15,7 @@ from tests.failure_rates import assert_kept
 
 from orthobandit import AnytimeElimination, ArmSet, ContrastSequence, Environment, Plan, Tally
 from orthobandit.estimate import RunningMean
-from orthobandit.simulation import Bernoulli, Constant, Gaussian, misses
-from orthobandit.simulation.adversaries import Adaptive
-from orthobandit.simulation.noise import StudentT
-from orthobandit.simulation.shifts import Formula
+from orthobandit.simulation import Adaptive, Bernoulli, Constant, Formula, Gaussian, StudentT, misses
 
 pytestmark = pytest.mark.statistical
 

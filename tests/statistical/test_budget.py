@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import binomtest, fisher_exact
 
 from orthobandit import FixedBudget, PureExploration, simulate
-from orthobandit.simulation import Sine
-from orthobandit.simulation.instances import exact_gap, one_hot
+from orthobandit.simulation import Sine, exact_gap, one_hot
 from orthobandit.simulation.player import Player
 
 pytestmark = pytest.mark.statistical

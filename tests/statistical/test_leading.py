@@ -14,9 +14,7 @@ from scipy.stats import binom
 from orthobandit import AnytimeElimination, ArmSet, Bounded, Environment, SubGaussian, Tally, simulate
 from orthobandit.estimate import NoBaseline
 from orthobandit.policy.anytime.plans import playable
-from orthobandit.simulation import Gaussian, Sine, misses
-from orthobandit.simulation.adversaries import CancelBest
-from orthobandit.simulation.noise import Uniform
+from orthobandit.simulation import CancelBest, Gaussian, Sine, Uniform, misses
 
 pytestmark = pytest.mark.statistical
 

@@ -13,11 +13,11 @@ from log_worlds import WORLDS
 from orthobandit import Asymptotic, Bounded
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Measure
+from orthobandit.logs import Question
 from orthobandit.logs.checks import diagnose
 from orthobandit.logs.effects.effects import gaps_of
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers import APART, MIXTURE, NAIVE
-from orthobandit.logs.question import Question
 
 pytestmark = pytest.mark.statistical
 

@@ -20,9 +20,8 @@ from log_worlds import fixed, plain
 from orthobandit import Asymptotic, Bounded
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Measure
-from orthobandit.logs.analysis import analysis_of
+from orthobandit.logs import Question, analysis_of
 from orthobandit.logs.effects.effects import close_gaps, follow_metric, gaps_of, rows_to_go
-from orthobandit.logs.question import Question
 from orthobandit.logs.reading.group_by import Gathered
 
 pytestmark = pytest.mark.statistical

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from orthobandit import AnytimeElimination, ArmSet, Experiment
-from orthobandit.estimate.forecast.baselines import NoBaseline
+from orthobandit.estimate import NoBaseline
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.policy.anytime.all_pairs import AllPairs
 from release_samples import another_release

@@ -11,8 +11,7 @@ from scipy.stats import binom
 from tests.failure_rates import assert_kept
 
 from orthobandit import AnytimeElimination, ArmSet, Environment, SameShape, Tally, simulate
-from orthobandit.simulation import Constant, Sine
-from orthobandit.simulation.noise import StudentT
+from orthobandit.simulation import Constant, Sine, StudentT
 
 pytestmark = pytest.mark.statistical
 

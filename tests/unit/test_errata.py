@@ -9,7 +9,7 @@ import pytest
 from orthobandit import ArmSet
 from orthobandit.design import Design, anchor_design
 from orthobandit.policy.phased import xy_design
-from orthobandit.simulation.instances import near_degenerate
+from orthobandit.simulation import near_degenerate
 
 
 @pytest.mark.parametrize(("p", "factor"), [(1e-4, 31), (1e-6, 262), (1e-8, 2287)])

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.logs.made_up_analyses import everything, found
 
 import orthobandit.logs
+from orthobandit import Guardrail
 from orthobandit.cli import main
 from orthobandit.cli.analyse import (
     cap,
@@ -20,8 +21,7 @@ from orthobandit.cli.analyse import (
     split,
 )
 from orthobandit.errors import OutputError, ParameterError
-from orthobandit.logs.question import Guardrail, Quantile, Question, Ratio, Summary
-from orthobandit.logs.results import Analysis
+from orthobandit.logs import Analysis, Quantile, Question, Ratio, Summary
 
 LOG = ["analyse", "log.csv", "--arm", "variant", "--reward", "clicked"]
 EVERY = """--time at --time-unit ms --arms arms.csv --plan plan --plans plans.csv --unit user --window 7d

@@ -15,7 +15,7 @@ import pytest
 from orthobandit.cli import main
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.sections import Measured, Verdict
-from orthobandit.study.spec import Part, Sweep
+from orthobandit.study import Part, Sweep
 from processes import has_members
 
 COMMAND = [sys.executable, "-c", "import sys; from orthobandit.cli import main; sys.exit(main())"]

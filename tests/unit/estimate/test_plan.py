@@ -8,7 +8,8 @@ import pytest
 
 from orthobandit import Plan
 from orthobandit.errors import ParameterError, ProbabilityError
-from orthobandit.estimate.plan import Centre, checked_probabilities
+from orthobandit.estimate import Centre
+from orthobandit.estimate.plan import checked_probabilities
 
 
 def test_one_plan():

@@ -9,7 +9,7 @@ import pytest
 
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ConflictError, RewardError, StorageError
-from orthobandit.experiment.async_experiment import AsyncExperiment
+from orthobandit.experiment import AsyncExperiment
 from orthobandit.experiment.commit.group_commit import SharedLedger
 
 ARMS = ArmSet.one_hot(3)

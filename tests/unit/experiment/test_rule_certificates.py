@@ -11,8 +11,8 @@ import orthobandit.verify as alone
 from mutants import reseal
 from orthobandit import ArmSet, Experiment, Personalised
 from orthobandit.errors import ParameterError
+from orthobandit.policy.contextual import Offer
 from orthobandit.policy.contextual import rules as library
-from orthobandit.policy.contextual.offers import Offer
 from orthobandit.policy.contextual.rule_text import COMPARISONS, parse_rule
 from personal_samples import ARMS, KEY, begun, play, rewards_of, visitors
 

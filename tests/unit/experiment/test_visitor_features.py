@@ -164,7 +164,7 @@ def test_rules_are_judged_in_every_metric():
 
 
 def test_a_report_computes_gains_once(monkeypatch):
-    from orthobandit.policy.contextual.rules import RuleComparison
+    from orthobandit.policy.contextual import RuleComparison
 
     experiment = begun()
     experiment.tell(experiment.ask("ann", context={"mobile": 1.0, "hour": 0.0}).id, 1.0)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from orthobandit.logs import Analysis
 from orthobandit.logs.results import (
-    Analysis,
     ArmSummary,
     Diagnostic,
     Effect,

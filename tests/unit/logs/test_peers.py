@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from cells_by_hand import Rows, cells_of, drawn
+from orthobandit.logs import Question
 from orthobandit.logs.peers import (
     APART,
     ASSUMES,
@@ -15,7 +16,6 @@ from orthobandit.logs.peers import (
     WEIGHTED,
     compare,
 )
-from orthobandit.logs.question import Question
 
 PLANS = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6], [0.1, 0.8, 0.1]])
 ASK = Question("arm", "reward", delta=0.1)

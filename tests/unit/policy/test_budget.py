@@ -9,8 +9,7 @@ from scipy.stats import binom, norm
 from orthobandit import ArmSet, FixedBudget, Tally, simulate
 from orthobandit.design import contrast_design
 from orthobandit.errors import ParameterError
-from orthobandit.simulation import Gaussian, Sine
-from orthobandit.simulation.instances import one_hot
+from orthobandit.simulation import Gaussian, Sine, one_hot
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,7 @@ import pytest
 from orthobandit import AnytimeElimination, ArmSet, Bounded, Environment, FixedBudget, SubGaussian, simulate
 from orthobandit.estimate import AutoRegression, ExponentialMean, NoBaseline, RunningMean, SeasonalRegression
 from orthobandit.policy import BOSE, POLICIES, named_policy, policy_settings
-from orthobandit.simulation import Constant, Gaussian, Sine
-from orthobandit.simulation.instances import near_degenerate
-from orthobandit.simulation.noise import Clipped
+from orthobandit.simulation import Clipped, Constant, Gaussian, Sine, near_degenerate
 
 BASELINES = [NoBaseline(), RunningMean(), ExponentialMean(), AutoRegression(), SeasonalRegression((24.0,), 2)]
 ARMS = ArmSet([[0.0, 0.0], [1.0, 0.2], [0.2, 1.0], [0.9, 0.9]])

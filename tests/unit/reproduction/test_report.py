@@ -13,7 +13,7 @@ from orthobandit.reproduction.paper import CONTENDERS, SECTIONS
 from orthobandit.reproduction.report import build, chosen, derive, templates
 from orthobandit.reproduction.sections import Chart, Grid, Measured, Scope, Verdict
 from orthobandit.reproduction.sections.regret import Size
-from orthobandit.study.spec import Part, Sweep
+from orthobandit.study import Part, Sweep
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from orthobandit.errors import DesignError, RewardError
-from orthobandit.policy import SemiparametricTS
-from orthobandit.policy.bose import BOSE
+from orthobandit.policy import BOSE, SemiparametricTS
 from orthobandit.simulation import (
     Bernoulli,
     CancelBest,

@@ -14,15 +14,14 @@ from orthobandit.estimate import (
     Centre,
     ExponentialMean,
     Forecast,
+    Forecaster,
     NoBaseline,
     OnlineRegression,
     RunningMean,
     SubGaussian,
 )
-from orthobandit.estimate.forecast.baselines import Forecaster
 from orthobandit.policy import AnytimeElimination
-from orthobandit.simulation import Gaussian, Sine
-from orthobandit.simulation.adversaries import Adaptive, CancelBest
+from orthobandit.simulation import Adaptive, CancelBest, Gaussian, Sine
 from orthobandit.simulation.player import Player
 
 ARMS = ArmSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])

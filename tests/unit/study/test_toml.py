@@ -2,9 +2,10 @@ import pytest
 
 from orthobandit.errors import FileFormatError, SpecError
 from orthobandit.estimate import Bounded
+from orthobandit.study import Part, Sweep, read_spec
 from orthobandit.study.cells import compute
-from orthobandit.study.spec import Part, Sweep, make
-from orthobandit.study.toml import from_plain, line_of, read_spec
+from orthobandit.study.spec import make
+from orthobandit.study.toml import from_plain, line_of
 
 SPEC = """\
 # a study

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import erfc, ndtr
 from scipy.stats import binom
 
+from orthobandit.estimate import Asymptotic, Evidence, Tuning
 from orthobandit.estimate.confidence.bets import BOLDEST, Spent, bets_boundary, reaches_bets
 from orthobandit.estimate.confidence.boundaries import (
     EXPECTED,
@@ -17,8 +18,6 @@ from orthobandit.estimate.confidence.boundaries import (
     normal_boundary,
     tightest_rho,
 )
-from orthobandit.estimate.confidence.evidence import Evidence, Tuning
-from orthobandit.estimate.confidence.modes import Asymptotic
 
 GRIDS = {"near": NEAR, "wide": WIDE, "expected": EXPECTED}
 

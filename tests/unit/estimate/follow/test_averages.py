@@ -5,7 +5,7 @@ import pytest
 
 from cells_by_hand import cells_of, drawn, follow
 from orthobandit import Bounded
-from orthobandit.estimate.confidence.evidence import Tuning
+from orthobandit.estimate import Tuning
 from orthobandit.estimate.follow.averages import STEP
 from orthobandit.logs.effects.value import aim_of
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from orthobandit import ArmSet, Asymptotic, Bounded, Plan
-from orthobandit.estimate.follow.guardrails import Guardrail, judge
+from orthobandit import ArmSet, Asymptotic, Bounded, Guardrail, Plan
+from orthobandit.estimate.follow.guardrails import judge
 from orthobandit.estimate.follow.rounds import LEVEL_SHARE, MOST_ARMS, GapIntervals, Sums
 
 MODE = Bounded(0.0, 1.0)

@@ -7,7 +7,7 @@ import pytest
 
 from orthobandit import ArmSet, Experiment, Metric
 from orthobandit.errors import ConflictError, ParameterError, RewardError, UnknownProposalError
-from orthobandit.experiment.async_experiment import AsyncExperiment
+from orthobandit.experiment import AsyncExperiment
 from orthobandit.experiment.commit.requests import MAX_SHARED_ROWS
 from orthobandit.experiment.ledger.entries import Asked, Told
 

@@ -9,7 +9,7 @@ import pytest
 
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import CopyError
-from orthobandit.experiment.async_experiment import AsyncExperiment
+from orthobandit.experiment import AsyncExperiment
 
 ARMS = ArmSet.one_hot(3)
 ROOM = "orthobandit/experiment/"

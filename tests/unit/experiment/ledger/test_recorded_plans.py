@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from orthobandit import SBE, AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
-from orthobandit._foundation.release import STATE_FORMAT, __version__
+from orthobandit import SBE, AnytimeElimination, ArmSet, Experiment, Guardrail, Metric, __version__
+from orthobandit._foundation.release import STATE_FORMAT
 from orthobandit.errors import ConflictError, VersionError
 from orthobandit.experiment.draw.audit import replay_log
 from orthobandit.experiment.ledger.entries import Noted

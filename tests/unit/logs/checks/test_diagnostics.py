@@ -8,8 +8,8 @@ import pytest
 
 from cells_by_hand import cells_of, drawn, follow
 from orthobandit import ArmSet
+from orthobandit.logs import Question
 from orthobandit.logs.checks import _ratio, constant_gaps, diagnose
-from orthobandit.logs.question import Question
 
 ASK = Question("arm", "reward")
 EVEN = np.array([[0.5, 0.5]])

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from logs_samples import LABELS, by_key, gathered, made, same
-from orthobandit.logs.question import Ratio
+from orthobandit.logs import Ratio
 
 P = tuple(f"p:{label}" for label in LABELS)
 FULL = {

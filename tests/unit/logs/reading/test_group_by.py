@@ -5,7 +5,7 @@ import pytest
 
 from logs_samples import LABELS, by_key, gathered, looped, made, same
 from orthobandit import Guardrail
-from orthobandit.logs.question import Ratio
+from orthobandit.logs import Ratio
 
 P = tuple(f"p:{label}" for label in LABELS)
 COLUMNS = ("bought", "revenue", "clicks", "age")

@@ -347,7 +347,7 @@ def test_what_an_engine_cannot_do(tmp_path):
 def test_a_database_that_goes_away_half_way(postgres):
     import psycopg
 
-    from orthobandit.logs.question import Question
+    from orthobandit.logs import Question
     from orthobandit.logs.reading.group_by import cells_of
     from orthobandit.logs.reading.source import open_source
 

@@ -6,7 +6,7 @@ import pytest
 
 from orthobandit import analyse
 from orthobandit.errors import InputError, LabelError, ParameterError, ProbabilityError, RewardError
-from orthobandit.logs.question import Question
+from orthobandit.logs import Question
 from orthobandit.logs.reading.rule_groups import rule_cells_of
 from orthobandit.logs.reading.source import open_source
 from rule_worlds import RULES, cells_by_hand, make

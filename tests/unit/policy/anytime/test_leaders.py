@@ -8,15 +8,22 @@ import pytest
 
 from orthobandit import ArmSet, Environment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, TallyError
-from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
+from orthobandit.estimate import (
+    Asymptotic,
+    AutoRegression,
+    Bounded,
+    Evidence,
+    NoBaseline,
+    PairGeometry,
+    SubGaussian,
+    Tuning,
+)
 from orthobandit.estimate.confidence.boundaries import WIDE
-from orthobandit.estimate.confidence.evidence import Evidence, Tuning, draws_waited
+from orthobandit.estimate.confidence.evidence import draws_waited
 from orthobandit.policy import AnytimeElimination
 from orthobandit.policy.anytime.all_pairs import AllPairs
 from orthobandit.policy.anytime.leaders import REMEMBERED, Against, Leaders, Shown
-from orthobandit.simulation import Gaussian, Sine, misses
-from orthobandit.simulation.adversaries import PushLeader
-from orthobandit.simulation.noise import Uniform
+from orthobandit.simulation import Gaussian, PushLeader, Sine, Uniform, misses
 from orthobandit.simulation.player import Player
 
 RNG = np.random.default_rng(12)

@@ -14,8 +14,7 @@ from orthobandit.policy.anytime.plans import (
     pair_weights,
     wide_plan,
 )
-from orthobandit.simulation import LogAlternating
-from orthobandit.simulation.instances import exact_gap
+from orthobandit.simulation import LogAlternating, exact_gap
 
 OTHERS = np.array([False, True, True])
 

@@ -10,9 +10,7 @@ from orthobandit.errors import ParameterError, RewardError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
 from orthobandit.policy import FOREVER, AnytimeElimination
 from orthobandit.policy.anytime.all_pairs import AllPairs, pace
-from orthobandit.simulation import Gaussian, Sine
-from orthobandit.simulation.adversaries import CancelBest, PushLeader, ReactToLast
-from orthobandit.simulation.noise import Uniform
+from orthobandit.simulation import CancelBest, Gaussian, PushLeader, ReactToLast, Sine, Uniform
 from orthobandit.simulation.player import Player
 
 RNG = np.random.default_rng(8)

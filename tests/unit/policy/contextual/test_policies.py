@@ -8,8 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from orthobandit.errors import ParameterError, RewardError
-from orthobandit.estimate import Bounded, Plan, SubGaussian
-from orthobandit.estimate.forecast.baselines import NoBaseline
+from orthobandit.estimate import Bounded, NoBaseline, Plan, SubGaussian
 from orthobandit.policy.contextual import (
     AdditiveNoise,
     CentredThompson,
