@@ -58,3 +58,11 @@ def test_no_foundation_is_left_out():
     modules = {path.stem for path in ROOT.glob("*.py")} - {"__init__", "__main__"}
     folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert modules | folders <= named
+
+
+def test_a_release_by_the_book_has_the_new_number():
+    [line] = [line for line in TEXT.replace("\n", " ").split(". ") if "set `__version__` in" in line]
+    code, citation = re.findall(r" in `([^`]+)`", line)[:2]
+    root = Path(__file__).parents[2]
+    assert f'\n__version__ = "{orthobandit.__version__}"\n' in (root / code).read_text()
+    assert f"\nversion: {orthobandit.__version__}\n" in (root / citation).read_text()

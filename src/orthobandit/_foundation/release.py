@@ -47,7 +47,7 @@ def check_format(what: str, data: Mapping[str, Any]) -> None:
     >>> check_format("the state", {"format": 1000, "release": "9.1"})
     Traceback (most recent call last):
     orthobandit.errors.VersionError: the state was written by release 9.1 in a format (1000) that release
-    0.4.0 does not know (it knows up to 3): `pip install 'orthobandit>=9.1'`
+    ... does not know (it knows up to 3): `pip install 'orthobandit>=9.1'`
     """
     found = data.get("format", UNSTAMPED_FORMAT)
     if not isinstance(found, int) or found > STATE_FORMAT:
