@@ -630,7 +630,7 @@ def test_export_has_a_row_a_proposal(make, tmp_path):
     experiment.export(tmp_path / "log.csv")
     header, first, second = (tmp_path / "log.csv").read_text().strip().splitlines()
     assert header == (
-        "proposal,at,unit,arm,plan,distribution,holdout,settled,p:0,p:1,p:2,forecast:reward,reward"
+        "proposal,at,unit,arm,plan,distribution,holdout,settled,silence,p:0,p:1,p:2,forecast:reward,reward"
     )
     assert first.endswith(",1.0")
     assert "ann" in first
@@ -662,6 +662,8 @@ def test_an_export_says_that_a_window_has_settled_what_was_silent(make, clock, t
     experiment.export(tmp_path / "log.csv")
     lines = (tmp_path / "log.csv").read_text().strip().splitlines()[1:]
     assert [line.split(",")[7] for line in lines] == ["True", "True", "False"]
+    # Silence is a zero once the window has passed, and nothing before.
+    assert [line.split(",")[-1] for line in lines] == ["0.0", "0.0", ""]
     with pytest.raises(ParameterError, match=r"must end in \.csv or \.parquet"):
         experiment.export(tmp_path / "log.txt")
 

@@ -8,7 +8,7 @@ import pyarrow.compute
 import pytest
 
 from log_worlds import paid_late
-from orthobandit import ArmSet, Experiment, Guardrail, analyse
+from orthobandit import ArmSet, Experiment, Guardrail, Metric, analyse
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.logs import Ratio
 
@@ -310,14 +310,56 @@ def test_draws_whose_rewards_are_awaited_are_not_analysed():
 def test_an_export_is_read_as_far_as_it_is_settled(tmp_path):
     pages = delayed(proposals=900)
     pages.export(tmp_path / "log.csv")
-    found = analyse(tmp_path / "log.csv", format="export", missing="zero")
+    found = analyse(tmp_path / "log.csv", format="export")
     assert found.rows == pages.report().settled
     rows = [line.split(",") for line in (tmp_path / "log.csv").read_text().splitlines()]
-    old = "\n".join(",".join(row[:7] + row[8:]) for row in rows)  # as 0.2 wrote it
+    old = "\n".join(",".join(row[:7] + row[9:]) for row in rows)  # as 0.2 wrote it
     (tmp_path / "old.csv").write_text(old + "\n")
     found = analyse(tmp_path / "old.csv", format="export", missing="zero")
     assert found.rows == 900
     assert any("no column 'settled'" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("silence", ["zero", "missing"])
+def test_an_export_is_analysed_unaided_as_the_experiment_itself_is(silence, kind, tmp_path):
+    now = [1_760_000_000.0]
+    pages = Experiment.memory(
+        ArmSet.one_hot(2, labels=["a", "b"]),
+        rewards=(0, 1),
+        metrics=[Metric("seconds", rewards=(0, 9))],
+        guardrails=[Guardrail("seconds", margin=1.0, worse="higher")],
+        window="1h",
+        silence=silence,
+        holdout=0.1,
+        key="0" * 32,
+        clock=lambda: now[0],
+    )
+    random = np.random.default_rng(5)
+    for _ in range(100):
+        now[0] += 60.0
+        for proposal in pages.ask_many(20):
+            if random.random() < (0.1, 0.3)[proposal.arm]:
+                pages.tell(proposal.id, {"reward": 1.0})
+            if random.random() < 0.5:
+                pages.tell(proposal.id, {"seconds": 4.0})
+    report = pages.report()
+    path = tmp_path / f"log.{kind}"
+    pages.export(path)
+    for asked in ({}, {"metrics": ["seconds"]}):
+        # What a file cannot know is the declared range.
+        own = analyse(pages, bounds={}, **asked)
+        other = analyse(path, format="export", **asked)
+        assert other.rows == own.rows
+        for metric, same in zip(own.metrics, other.metrics, strict=True):
+            assert same.summaries == metric.summaries
+            assert same.effects == metric.effects
+        assert not [note for note in other.diagnostics if note.status == "alarm"]
+    found = analyse(path, format="export")
+    counted = [arm.settled - (arm.silent if silence == "missing" else 0) for arm in report.arms]
+    assert [summary.rows for summary in found.metrics[0].summaries] == counted
+    rates = [1.0, 1.0] if silence == "missing" else [1.0 - arm.silent / arm.settled for arm in report.arms]
+    assert [summary.mean for summary in found.metrics[0].summaries] == pytest.approx(rates, rel=1e-12)
 
 
 def test_silence_means_what_the_experiment_says():

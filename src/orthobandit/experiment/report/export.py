@@ -24,8 +24,9 @@ def write_export(
 ) -> None:
     """Write all proposals as CSV or Parquet, whole or not at all, in bounded memory.
 
-    Columns: proposal, at, unit, arm, plan, distribution, holdout, settled, ``p:<label>`` of every arm, then
-    of every metric its forecast and its value, empty where nothing was told.
+    Columns: proposal, at, unit, arm, plan, distribution, holdout, settled, silence, ``p:<label>`` of every
+    arm, then of every metric its forecast and its value. Where nothing was told, the value is 0 once that is
+    final (``settled`` and ``silence="zero"``), and empty otherwise.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def _neutralise_row(row: list[Any]) -> list[Any]:
 
 def columns(settings: Settings, labels: tuple[str, ...]) -> list[str]:
     """Return the names of the columns."""
-    out = ["proposal", "at", "unit", "arm", "plan", "distribution", "holdout", "settled"]
+    out = ["proposal", "at", "unit", "arm", "plan", "distribution", "holdout", "settled", "silence"]
     out += [f"p:{label}" for label in labels]
     for name in settings.names:
         out += [f"forecast:{name}", name]
@@ -105,6 +106,10 @@ def _rows(settings: Settings, store: Store, settled: int) -> Iterator[list[Any]]
             later_arms = len(labels) - len(probabilities)
             distributions[int(entry.data["number"])] = probabilities + [0.0] * later_arms
     for row, rewards, _ in store.table():
+        is_settled = row.number <= settled
+        # An empty cell would be left out by whoever takes a mean, and silence depends on the arm: who buys
+        # less is silent more often. Before the window has passed, silence is no zero yet.
+        untold = 0.0 if is_settled and settings.silence == "zero" else None
         out: list[Any] = [
             row.number,
             datetime.fromtimestamp(row.at, UTC).isoformat(),
@@ -113,11 +118,12 @@ def _rows(settings: Settings, store: Store, settled: int) -> Iterator[list[Any]]
             row.plan,
             row.distribution,
             row.held,
-            row.number <= settled,
+            is_settled,
+            settings.silence,
             *distributions[row.distribution],
         ]
         for place, name in enumerate(settings.names):
-            out += [row.forecasts[place], rewards.get(name)]
+            out += [row.forecasts[place], rewards.get(name, untold)]
         yield out
 
 
@@ -125,7 +131,7 @@ def _write_parquet(path: Path, names: list[str], rows: Iterator[list[Any]]) -> N
     """Write rows to a Parquet file, some thousands at a time."""
     arrow, parquet = pyarrow()
     whole = ("proposal", "plan", "distribution")
-    text = ("at", "unit", "arm")
+    text = ("at", "unit", "arm", "silence")
     kinds = {
         name: arrow.int64()
         if name in whole

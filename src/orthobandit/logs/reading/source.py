@@ -42,6 +42,8 @@ from orthobandit.logs.reading.csv_and_parquet import (
 REMOTE_FILES = ("http", "https", "ftp", "s3", "gs", "gcs", "az", "abfs", "file")
 SAMPLE_ROWS = 10_000  # rows from which kinds of values and offsets are taken
 MEMORY = "1500MB"  # beyond this DuckDB writes to a folder of its own
+# `missing` of a question, by what silence means in a live experiment.
+MISSING_OF_SILENCE = {"zero": "zero", "missing": "drop"}
 
 
 @contextmanager
@@ -485,7 +487,7 @@ def _declared_by(experiment: LiveExperiment) -> dict[str, Any]:
     }
     return {
         "reference": settings.arms.labels[settings.reference],
-        "missing": "zero" if settings.silence == "zero" else "drop",
+        "missing": MISSING_OF_SILENCE[settings.silence],
         **({"bounds": ranges} if ranges else {}),
     }
 
@@ -528,8 +530,20 @@ def _only_settled(opened: Opened) -> Opened:
         "time": "at",
         "reward": rewards[0],
         "probabilities": tuple(name for name in names if name.startswith("p:")),
+        **({"missing": _missing_by_silence(opened)} if "silence" in names else {}),
     }
     return opened
+
+
+def _missing_by_silence(opened: Opened) -> str:
+    """Return what to do with empty cells of an export: its column ``silence`` says how they count."""
+    silences = opened.fetch(opened.table.select("silence").distinct())["silence"].to_pylist()
+    if not set(silences) <= set(MISSING_OF_SILENCE) or len(silences) > 1:
+        raise FileFormatError(
+            f"{opened.name}: the column 'silence' has the values {', '.join(map(repr, silences))}; an export"
+            " has 'zero' in all rows, or 'missing' in all. Analyse exports of several experiments one by one"
+        )
+    return MISSING_OF_SILENCE[silences[0]] if silences else "refuse"
 
 
 def _is_true(column: Any) -> Any:

@@ -35,8 +35,8 @@ def test_an_experiment_and_its_export_are_the_same(experiment, kind, tmp_path):
     with open_source(experiment) as opened:
         fields = opened.fields
     columns = {"arm": "arm", "time": "at", "reward": "reward", "probabilities": ("p:a", "p:b")}
-    declared = {"reference": "a", "missing": "zero", "bounds": {"reward": (0.0, 1.0)}}
-    assert fields == columns | declared
+    columns["missing"] = "zero"
+    assert fields == columns | {"reference": "a", "bounds": {"reward": (0.0, 1.0)}}
     found = gathered(experiment, **fields)
     table, read = read_export(tmp_path / f"log.{kind}")
     assert read == columns
@@ -46,6 +46,14 @@ def test_an_experiment_and_its_export_are_the_same(experiment, kind, tmp_path):
         drawn = [line.split(",") for line in lines if line.split(",")[6] == "False"]
         assert 0 < len(drawn) < 60
         assert found.cells.rows == len(drawn)
+
+
+def test_an_export_of_two_experiments_that_count_silence_differently_is_refused(experiment, tmp_path):
+    experiment.export(tmp_path / "log.csv")
+    text = (tmp_path / "log.csv").read_text()
+    (tmp_path / "log.csv").write_text(text.replace(",zero,", ",missing,", 30))
+    with pytest.raises(FileFormatError, match="an export has 'zero' in all rows, or 'missing' in all"):
+        read_export(tmp_path / "log.csv")
 
 
 def test_an_experiment_that_must_be_awaited_says_how_to_get_its_draws():
