@@ -8,7 +8,7 @@ from typing import Any
 
 from orthobandit.errors import VersionError
 
-__version__ = "0.4.0"
+__version__ = "0.4.1"
 
 # Format of the states of policies and experiments, and of notes in a log. It rises by one when what is
 # written changes so that earlier releases cannot read it; earlier formats are brought up to date when read.
