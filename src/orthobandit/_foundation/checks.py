@@ -114,7 +114,7 @@ def memory() -> float:
 
 def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     """Return `value` if it is one of the `valid` names; the message suggests the nearest one."""
-    names = list(valid)
+    names = list(map(str, valid))  # members of an enumeration by their values
     if isinstance(value, str) and (value in names or (isinstance(valid, dict) and value in valid)):
         return value
     near = nearest_name(value, names)

@@ -78,7 +78,7 @@ class Asked:
             raise ParameterError(f"forecasts={forecasts} must be finite; the running mean can stand in")
         _set(
             self,
-            at=_moment(self.at),
+            at=checked_moment(self.at),
             first=int(self.first),
             plan=int(self.plan),
             distribution=int(self.distribution),
@@ -121,7 +121,7 @@ class Told:
     values: Array
 
     def __post_init__(self) -> None:
-        if not self.metric or not _storable(self.metric):
+        if not self.metric or not is_storable(self.metric):
             raise ParameterError(f"metric={self.metric!r} must be a name")
         proposals = _vector("proposals", self.proposals, np.int64)
         values = _copied("values", self.values, np.float64)
@@ -131,7 +131,7 @@ class Told:
             raise ParameterError(f"proposals={proposals} must be numbers of proposals, from 1")
         if not _all_finite(values):
             raise RewardError(f"values={values} must be finite numbers")
-        _set(self, at=_moment(self.at), proposals=proposals, values=_frozen(values))
+        _set(self, at=checked_moment(self.at), proposals=proposals, values=_frozen(values))
 
     @property
     def count(self) -> int:
@@ -164,7 +164,7 @@ class Noted:
     data: dict[str, Any]
 
     def __post_init__(self) -> None:
-        if not _storable(self.kind) or self.kind in ("", "asked", "told"):
+        if not is_storable(self.kind) or self.kind in ("", "asked", "told"):
             raise ParameterError(f"kind={self.kind!r} must be a name other than 'asked' and 'told'")
         try:
             data = json_copy(self.data, allow_nan=False)
@@ -174,7 +174,7 @@ class Noted:
             raise ParameterError(f"data={self.data!r} must be a dict")
         if self.kind in NUMBERED and type(data.get("number")) is not int:
             raise ParameterError(f"data of kind {self.kind!r} must have a whole 'number': {self.data!r}")
-        _set(self, at=_moment(self.at), data=data)
+        _set(self, at=checked_moment(self.at), data=data)
 
 
 Entry = Asked | Told | Noted
@@ -208,12 +208,14 @@ def _set(entry: Any, **values: Any) -> None:
     entry.__dict__.update(values)  # the one place where a frozen entry is filled
 
 
-def _storable(text: object) -> bool:
+def is_storable(text: object) -> bool:
+    """Tell whether every store gives a text back as it was."""
     # PostgreSQL keeps no null characters, and half of a surrogate pair is no UTF-8.
     return isinstance(text, str) and "\0" not in text and text == text.encode(errors="ignore").decode()
 
 
-def _moment(at: float) -> float:
+def checked_moment(at: float) -> float:
+    """Return a moment in seconds since the epoch, or raise an error."""
     if not math.isfinite(at):
         raise ParameterError(f"at={at!r} must be a finite number of seconds since the epoch")
     return float(at) + 0.0
@@ -264,7 +266,7 @@ def _units(units: tuple[str | None, ...], count: int) -> tuple[str | None, ...]:
     if len(units) not in (0, count):
         raise ParameterError(f"there are {len(units)} units for {count} arms; give one each or none")
     for unit in units:
-        if unit is not None and not _storable(unit):
+        if unit is not None and not is_storable(unit):
             raise ParameterError(
                 f"unit {unit!r} must be text without null characters, or None; str() of a number will do"
             )
