@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inside.estimate import Cells, Measure
+from inside.logs import follow_metric
 from orthobandit import ArmSet, Asymptotic
-from orthobandit.estimate.follow.cells import Cells, Measure
-from orthobandit.logs.effects.effects import follow_metric
 
 
 @dataclass

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orthobandit.experiment.ledger.entries import Asked, Noted, Told, encode_entry
+from inside.experiment import Asked, Noted, Told, encode_entry
 
 HERE = str(Path(__file__).parent)
 

@@ -6,10 +6,10 @@ from threading import Lock, Thread
 
 import httpx
 
+from inside.service import check
 from orthobandit import Experiment
 from orthobandit.errors import OrthobanditError
 from orthobandit.service import Client
-from orthobandit.service.admin import check
 
 WRITERS = 4
 VISITORS = 8  # who write to a third experiment without keys, so that their requests share entries of its log

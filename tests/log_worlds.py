@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.stats import norm
 
+from inside.estimate import Cells
 from orthobandit import ArmSet, Asymptotic, Bounded, Experiment
-from orthobandit.estimate.follow.cells import Cells
 
 
 def cells_from(bucket, plan, arm, values, plans):

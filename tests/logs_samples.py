@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow
 
+from inside.logs import cells_of, open_source
 from orthobandit.logs import Question
-from orthobandit.logs.reading.group_by import cells_of
-from orthobandit.logs.reading.source import open_source
 
 BEGIN = datetime(2024, 3, 1, tzinfo=UTC)
 PLANS = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from inside.estimate import Measure
 from log_worlds import cells_from
 from orthobandit import Asymptotic
-from orthobandit.estimate.follow.cells import Measure
 
 HOURS = 40
 

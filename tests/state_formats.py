@@ -8,8 +8,8 @@ is right only while no release has that format; afterwards raise ``STATE_FORMAT`
 import json
 from pathlib import Path
 
+from inside._foundation import STATE_FORMAT
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
-from orthobandit._foundation.release import STATE_FORMAT
 from orthobandit.policy import named_policy
 
 FILE = Path(__file__).with_name("state_formats.json")

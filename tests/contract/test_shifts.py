@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from inside.simulation import CHUNK_ROUNDS
 from orthobandit.simulation import (
     SHIFTS,
     Adaptive,
@@ -22,7 +23,6 @@ from orthobandit.simulation import (
     Trend,
     named_shift,
 )
-from orthobandit.simulation.shifts import CHUNK_ROUNDS
 from orthobandit.testing import SHIFT_CHECKS, ShiftSetting, check_shift
 
 ADAPTIVE = {

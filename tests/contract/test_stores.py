@@ -7,8 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from orthobandit.experiment.ledger.entries import Told
-from orthobandit.experiment.store import MemoryStore, SQLStore
+from inside.experiment import MemoryStore, SQLStore, Told
 from orthobandit.testing import check_store
 
 

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orthobandit.reproduction.paper import OURS, PAPERS_SBE, SECTIONS, SUCCESSORS_SBE
-from orthobandit.reproduction.report import build
-from orthobandit.reproduction.sections import Scope
+from inside.reproduction import OURS, PAPERS_SBE, SECTIONS, SUCCESSORS_SBE, Scope, build
 
 ROOT = Path(__file__).parents[2]
 

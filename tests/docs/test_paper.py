@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orthobandit.reproduction.paper import SECTIONS
+from inside.reproduction import SECTIONS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
+from inside.service import check
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.errors import ClosedError
-from orthobandit.service.admin import check
 
 DAY, WINDOW = 86_400.0, 60.0
 

@@ -6,8 +6,8 @@ import time
 import httpx
 import pytest
 
+from inside.service import check
 from orthobandit import Experiment
-from orthobandit.service.admin import check
 from service_samples import TWO, ended, is_problem, ready, started
 
 prlimit = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of a process are Linux's")

@@ -9,13 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orthobandit.reproduction.paper import CONTENDERS, SECTIONS
-from orthobandit.reproduction.report import build, derive
-from orthobandit.reproduction.sections import Scope
+from inside.reproduction import CONTENDERS, SECTIONS, Scope, build, derive
+from inside.study import Cache, join, run_cells, where
 from orthobandit.reproduction.sections.regret import Size
-from orthobandit.study.cells import Cache
-from orthobandit.study.sweep import run_cells
-from orthobandit.study.tables import join, where
 
 
 def data_of(section, seed, folder):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from contradictions import contradictions_of_analysis
+from inside.logs import Gathered
 from log_worlds import plain
 from orthobandit.logs import Question, analysis_of
-from orthobandit.logs.reading.group_by import Gathered
 
 FEW, RUNS = 20, 500
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from orthobandit._foundation.linalg import RangeFactor, solve_ridge
+from inside._foundation import RangeFactor, solve_ridge
 
 SMALL = st.integers(-3, 3).map(float)
 

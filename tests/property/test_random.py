@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orthobandit._foundation.random import arm_at, cumulative_probabilities
+from inside._foundation import arm_at, cumulative_probabilities
 
 WEIGHTS = st.lists(st.one_of(st.just(0.0), st.floats(1e-12, 1.0)), min_size=1, max_size=12).filter(any)
 

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.simulation.toys import DropWorst, FixedPolicy
 
+from inside.simulation import CHUNK_ROUNDS
 from orthobandit.simulation import (
     Bernoulli,
     Gaussian,
@@ -17,7 +18,6 @@ from orthobandit.simulation import (
     one_hot,
     simulate,
 )
-from orthobandit.simulation.shifts import CHUNK_ROUNDS
 
 MEANS = [0.5, 0.1, 0.4, 0.45]
 ENVIRONMENTS = st.sampled_from(

@@ -8,10 +8,10 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from inside.service import ROLES, Registry, Token, Tokens
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.service import create_app
-from orthobandit.service.http.auth import FRESH_SECONDS, ROLES, Token, Tokens
-from orthobandit.service.registry import Registry
+from orthobandit.service.http.auth import FRESH_SECONDS
 from orthobandit.service.tables import TOKENS
 from service_samples import TWO, is_problem, running, served
 

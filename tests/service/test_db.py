@@ -11,13 +11,12 @@ from threading import Event, Thread
 import pytest
 import sqlalchemy as sa
 
+from inside.service import Kept, Registry, back_up, check, restore
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.cli import main
 from orthobandit.cli import service as commands
 from orthobandit.errors import FileFormatError, ParameterError, StorageError, VersionError
-from orthobandit.service.admin import Kept, back_up, check, restore
 from orthobandit.service.http import auth
-from orthobandit.service.registry import Registry
 from service_samples import served, token_of
 
 NUMBERS = count()

@@ -8,9 +8,9 @@ import httpx
 import numpy as np
 import pytest
 
+from inside.experiment import EdgePlan
 from orthobandit import ArmSet, Experiment, Personalised
 from orthobandit.errors import ClosedError, ParameterError, ServiceError
-from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.service import Client, EdgeClient, create_app
 from orthobandit.service.api.edge import SOURCE, minify
 from service_samples import is_problem, running, served, token_of

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from inside.service import Token
 from orthobandit import ArmSet, Experiment
 from orthobandit.service.app import ROUTERS
-from orthobandit.service.http.auth import TOKEN, Token
+from orthobandit.service.http.auth import TOKEN
 from orthobandit.service.http.fast_path import FastPath
 from service_samples import TWO, served
 

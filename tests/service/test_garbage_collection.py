@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from orthobandit.service.serving import FIRST_COLLECTION_ALLOCATIONS, spare_collector
+from inside.service import FIRST_COLLECTION_ALLOCATIONS, spare_collector
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from inside.service import check
 from orthobandit import Experiment
 from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS, PLANS
 from orthobandit.service import Client
-from orthobandit.service.admin import check
 from orthobandit.service.background.keeper import KeeperLock
 from service_samples import ready, served, started
 

@@ -4,7 +4,7 @@ import sqlite3
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from orthobandit.service.http.observability import Metrics, experiment_families, render_metrics
+from inside.service import Metrics, experiment_families, render_metrics
 from service_samples import TWO, is_problem, served, token_of
 
 PAGE = "/v1/experiments/page"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import orthobandit
+from inside.service import Metrics, experiment_families
 from orthobandit.cli import main
 from orthobandit.service import create_app
 from orthobandit.service.background.webhook_events import KINDS
-from orthobandit.service.http.observability import Metrics, experiment_families
 from service_samples import TWO, running, served, token_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orthobandit.experiment.draw.edge_plan import EdgePlan
+from inside.experiment import EdgePlan
 from orthobandit.verify import verify
 from service_samples import is_problem, served
 

@@ -6,10 +6,9 @@ from threading import Thread
 import pytest
 import sqlalchemy as sa
 
+from inside.experiment import MAX_KEPT_CONNECTIONS, SQLStore
+from inside.service import Registry
 from orthobandit import AnytimeElimination, ArmSet, Experiment
-from orthobandit.experiment.store import SQLStore
-from orthobandit.experiment.store.sql.connections import MAX_KEPT_CONNECTIONS
-from orthobandit.service.registry import Registry
 from orthobandit.testing import check_store
 from release_samples import Clock, check_shared
 from service_samples import TWO, is_problem, served

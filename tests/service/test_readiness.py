@@ -7,15 +7,14 @@ from threading import Event
 import pytest
 import sqlalchemy as sa
 
+from inside.experiment import MAX_STATEMENT_SECONDS, address, make_engine
+from inside.service import Metrics, Registry
 from orthobandit import ArmSet
 from orthobandit.errors import StorageError
-from orthobandit.experiment.store.sql.connections import MAX_STATEMENT_SECONDS, address, make_engine
 from orthobandit.policy import AnytimeElimination
 from orthobandit.service.api import health
 from orthobandit.service.api.health import FRESH_SECONDS, Readiness
 from orthobandit.service.background.keeper import ClockWatch, Keeper
-from orthobandit.service.http.observability import Metrics
-from orthobandit.service.registry import Registry
 from service_samples import TWO, is_problem, served
 
 

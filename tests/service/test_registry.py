@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from inside.service import Registry
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ConflictError, DamagedStoreError, StorageError, UnknownExperimentError
 from orthobandit.policy import AnytimeElimination
-from orthobandit.service.registry import Registry
 
 ARMS = ArmSet.one_hot(2)
 

@@ -8,9 +8,9 @@ import re
 import httpx
 import pytest
 
+from inside.service import configure_logging, token_id
 from orthobandit.errors import ParameterError
 from orthobandit.service import create_app
-from orthobandit.service.http.observability import configure_logging, token_id
 from service_samples import TWO, is_problem, running, served, token_of
 
 

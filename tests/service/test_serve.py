@@ -10,10 +10,10 @@ import sys
 import httpx
 import pytest
 
+from inside.service import serve
 from orthobandit.cli import main
 from orthobandit.errors import ParameterError
 from orthobandit.service import Client
-from orthobandit.service.serving import serve
 from service_samples import TWO, ended, ready, started
 
 

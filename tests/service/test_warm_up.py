@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
+from inside.service import FAILED
 from orthobandit import ArmSet, Experiment
 from orthobandit.service import create_app, serving
 from orthobandit.service import warm_up as preparing
-from orthobandit.service.serving import FAILED
 from orthobandit.service.warm_up import prepare, samples
 from service_samples import TWO, is_problem, running, token_of
 

@@ -10,12 +10,13 @@ from threading import Event, Thread
 
 import pytest
 
+from inside.experiment import Options
+from inside.service import GUARDRAIL, NO_DATA, RETIRED, SAMPLE_RATIO, Look, Metrics, Registry, find_news
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ParameterError, StorageError
-from orthobandit.experiment.settings import Options
 from orthobandit.service.background import webhook_delivery
 from orthobandit.service.background.keeper import Keeper, KeeperLock
-from orthobandit.service.background.watch import Look, Looks
+from orthobandit.service.background.watch import Looks
 from orthobandit.service.background.webhook_delivery import (
     RETRY_SECONDS,
     Outbox,
@@ -23,16 +24,7 @@ from orthobandit.service.background.webhook_delivery import (
     check_url,
     post,
 )
-from orthobandit.service.background.webhook_events import (
-    GUARDRAIL,
-    NO_DATA,
-    RETIRED,
-    SAMPLE_RATIO,
-    find_news,
-)
 from orthobandit.service.background.webhook_signatures import is_genuine, new_secret, sign
-from orthobandit.service.http.observability import Metrics
-from orthobandit.service.registry import Registry
 from service_samples import TWO, is_problem, served
 
 

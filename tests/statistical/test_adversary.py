@@ -7,8 +7,8 @@ in size, from the plan in force and from all that was drawn and returned before 
 import numpy as np
 import pytest
 
+from inside._foundation import draw_arms, stream
 from orthobandit import ArmSet, Moments, OrthogonalRegression, Plan, Tally
-from orthobandit._foundation.random import draw_arms, stream
 
 pytestmark = pytest.mark.statistical
 

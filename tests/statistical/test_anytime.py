@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import binom
 from tests.failure_rates import assert_kept
 
+from inside.simulation import Player
 from orthobandit import ArmSet, ContrastSequence, Environment, Plan, Tally
 from orthobandit.estimate import (
     Asymptotic,
@@ -25,7 +26,6 @@ from orthobandit.estimate import (
 )
 from orthobandit.policy import AnytimeElimination
 from orthobandit.simulation import SHIFTS, Adaptive, Gaussian, Uniform, misses, named_shift, within
-from orthobandit.simulation.player import Player
 
 pytestmark = pytest.mark.statistical
 

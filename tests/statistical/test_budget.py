@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, fisher_exact
 
+from inside.simulation import Player
 from orthobandit import FixedBudget, PureExploration, simulate
 from orthobandit.simulation import Sine, exact_gap, one_hot
-from orthobandit.simulation.player import Player
 
 pytestmark = pytest.mark.statistical
 

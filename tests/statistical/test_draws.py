@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from orthobandit._foundation.random import draw_arms, stream
+from inside._foundation import draw_arms, stream
 
 pytestmark = pytest.mark.statistical
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from inside.simulation import Player
 from orthobandit import SBE, Moments, OrthogonalRegression, Plan
 from orthobandit.design import anchor_design
 from orthobandit.simulation import (
@@ -28,7 +29,6 @@ from orthobandit.simulation import (
     uniform_sphere,
     within,
 )
-from orthobandit.simulation.player import Player
 
 pytestmark = pytest.mark.statistical
 

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from inside.estimate import Follower, Measure
+from inside.logs import Asked, aim_of, follow_metric, gaps_of, metric_result, ratio_result, value_of
 from log_worlds import cells_from, paid_late, plain
 from orthobandit import Asymptotic, Bounded, analyse
-from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.cells import Measure
-from orthobandit.logs.effects.effects import follow_metric, gaps_of
-from orthobandit.logs.effects.metrics import Asked, metric_result
-from orthobandit.logs.effects.ratios import ratio_result
 from orthobandit.logs.effects.segments import by_segment
-from orthobandit.logs.effects.value import aim_of, value_of
 
 pytestmark = pytest.mark.statistical
 FALSE_ALARM = 1e-6

@@ -5,13 +5,20 @@ import pytest
 from scipy.stats import binom
 from tests.failure_rates import assert_kept
 
+from inside.logs import (
+    Asked,
+    RatioScores,
+    constant_ratios,
+    difference_of_ratios,
+    follow_metric,
+    gap_and_level,
+    lift_at_all_times,
+    lifts_of,
+    ratio_result,
+)
 from log_worlds import cells_from
 from orthobandit import Asymptotic, Bounded
-from orthobandit.logs.checks import constant_ratios
-from orthobandit.logs.effects.effects import follow_metric, gap_and_level, lift_at_all_times, lifts_of
 from orthobandit.logs.effects.joint import Joint, series_of
-from orthobandit.logs.effects.metrics import Asked
-from orthobandit.logs.effects.ratios import RatioScores, difference_of_ratios, ratio_result
 from ratio_worlds import RATIO_WORLDS, even, lifted, measure, ramped
 
 pytestmark = pytest.mark.statistical

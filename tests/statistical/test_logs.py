@@ -9,14 +9,11 @@ from scipy.stats import binom
 from tests.failure_rates import assert_kept
 
 from cells_by_hand import follow
+from inside.estimate import Follower, Measure
+from inside.logs import aim_of, diagnose, gaps_of, value_of
 from log_worlds import WORLDS
 from orthobandit import Asymptotic, Bounded
-from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.cells import Measure
 from orthobandit.logs import Question
-from orthobandit.logs.checks import diagnose
-from orthobandit.logs.effects.effects import gaps_of
-from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers import APART, MIXTURE, NAIVE
 
 pytestmark = pytest.mark.statistical

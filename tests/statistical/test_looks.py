@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from tests.failure_rates import assert_kept
 
+from inside.estimate import Follower, Measure
+from inside.logs import Gathered, close_gaps, follow_metric, gaps_of, rows_to_go
 from log_looks import (
     BEST,
     GAPS,
@@ -18,11 +20,7 @@ from log_looks import (
 )
 from log_worlds import fixed, plain
 from orthobandit import Asymptotic, Bounded
-from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.cells import Measure
 from orthobandit.logs import Question, analysis_of
-from orthobandit.logs.effects.effects import close_gaps, follow_metric, gaps_of, rows_to_go
-from orthobandit.logs.reading.group_by import Gathered
 
 pytestmark = pytest.mark.statistical
 FALSE_ALARM = 1e-6

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from inside.simulation import Player
 from orthobandit import ArmSet, Environment, Moments, OrthogonalRegression, Plan, simulate
 from orthobandit.design import anchor_design
 from orthobandit.policy import SBE
 from orthobandit.simulation import Constant, LogAlternating, Sine, exact_gap, within
-from orthobandit.simulation.player import Player
 from orthobandit.theory import explicit_error_bound
 
 pytestmark = pytest.mark.statistical

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from inside.estimate import LEVEL_SHARE, GapIntervals
 from orthobandit import ArmSet, Asymptotic, Bounded, Plan
 from orthobandit.estimate.follow.rates import rates_of
-from orthobandit.estimate.follow.rounds import LEVEL_SHARE, GapIntervals
 
 pytestmark = pytest.mark.statistical
 FALSE_ALARM = 1e-6

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
+from inside.experiment import Ledger
+from inside.policy import AllPairs
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.estimate import NoBaseline
-from orthobandit.experiment.ledger.ledger import Ledger
-from orthobandit.policy.anytime.all_pairs import AllPairs
 from release_samples import another_release
 
 pytestmark = pytest.mark.statistical

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from orthobandit.reproduction.sections import Measured
-from orthobandit.reproduction.sections.base import LEVEL
+from inside.reproduction import LEVEL, Measured
 
 pytestmark = pytest.mark.statistical
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orthobandit._foundation.random import DrawTable, compiled_stream, tally_draws
+from inside._foundation import DrawTable, compiled_stream, tally_draws
+from inside.simulation import CHUNK_ROUNDS, Player
 from orthobandit.simulation import (
     Adaptive,
     Bernoulli,
@@ -22,8 +23,6 @@ from orthobandit.simulation import (
     one_hot,
 )
 from orthobandit.simulation.noise import add_gaussian, next_gamma, next_normal
-from orthobandit.simulation.player import Player
-from orthobandit.simulation.shifts import CHUNK_ROUNDS
 
 pytestmark = pytest.mark.statistical
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from inside._foundation import draw_arms, stream
 from orthobandit import ArmSet, OrthogonalRegression, Plan, Tally
-from orthobandit._foundation.random import draw_arms, stream
 
 pytestmark = pytest.mark.statistical
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from inside._foundation import STATE_FORMAT
 from orthobandit import SBE, AnytimeElimination, ArmSet, __version__
-from orthobandit._foundation.release import STATE_FORMAT
 from orthobandit.errors import VersionError
 from state_formats import FILE, described
 

@@ -15,12 +15,11 @@ from tests.unit.experiment.recorded import MODES, PLANE, entries_of, fed
 
 import orthobandit.verify as alone
 from certified_logs import certified
+from inside.estimate import EXPECTED, NEAR, WIDE, Pulls
 from mutants import reseal
 from orthobandit.estimate import Evidence, PairGeometry, Tuning, augmented
-from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.certificate import describe_mode
 from orthobandit.estimate.confidence import evidence, modes, sequence, tightness
-from orthobandit.estimate.confidence.boundaries import EXPECTED, NEAR, WIDE
 from orthobandit.policy.anytime import all_pairs, delta, stages
 
 SOURCE = Path(alone.__file__)

@@ -6,11 +6,10 @@ import pytest
 
 from dashboard_samples import in_words, visiting
 from experiment_samples import Clock
+from inside.service import BLANK, Registry
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ClosedError, StorageError
 from orthobandit.service.dashboard.actions import ELSEWHERE, RETRY_SECONDS, UNDO_SECONDS, Actions, steps
-from orthobandit.service.dashboard.create_form import BLANK
-from orthobandit.service.registry import Registry
 
 LABELS = ["a", "b", "c"]
 

@@ -3,9 +3,7 @@
 import pytest
 
 from dashboard_samples import in_words, visiting
-from orthobandit import ArmSet
-from orthobandit.service import Client
-from orthobandit.service.dashboard.create_form import (
+from inside.service import (
     BLANK,
     MAX_METRIC_ROWS,
     DraftError,
@@ -16,6 +14,8 @@ from orthobandit.service.dashboard.create_form import (
     preview,
     rows_of,
 )
+from orthobandit import ArmSet
+from orthobandit.service import Client
 from orthobandit.simulation import rounds_to_plan
 from service_samples import token_of
 

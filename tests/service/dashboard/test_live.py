@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from dashboard_samples import in_words, visiting
+from inside.service import Registry
 from orthobandit import ArmSet, Experiment
 from orthobandit.service import Client
 from orthobandit.service.dashboard.live import Live
 from orthobandit.service.dashboard.time_series import POINT_GROWTH, History, labels_shown
-from orthobandit.service.registry import Registry
 from service_samples import TWO, started, token_of
 
 PAGE = "/experiments/page"

@@ -7,12 +7,10 @@ import httpx
 import pytest
 
 from dashboard_samples import Visitor, in_words, visiting
+from inside.service import BLANK, Registry, Token, Tokens
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.service import Client, create_app
 from orthobandit.service.dashboard.access import SESSION_SECONDS, Sessions
-from orthobandit.service.dashboard.create_form import BLANK
-from orthobandit.service.http.auth import Token, Tokens
-from orthobandit.service.registry import Registry
 from service_samples import TWO, running, token_of
 
 

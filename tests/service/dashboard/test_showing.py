@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dashboard_samples import in_words, visiting
-from orthobandit.experiment.draw.edge_plan import EdgePlan
+from inside.experiment import EdgePlan
 from orthobandit.service import Client
 from orthobandit.verify import verify
 from service_samples import token_of

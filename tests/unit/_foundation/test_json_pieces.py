@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from orthobandit._foundation.json_arrays import json_copy, json_text, pack_lists, unpack_lists
+from inside._foundation import json_copy, json_text, pack_lists, unpack_lists
 
 TABLE = np.random.default_rng(5).normal(size=(300, 4)).tolist()
 VALUES = [

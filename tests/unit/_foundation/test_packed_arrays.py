@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from orthobandit._foundation.json_arrays import COMPRESS_FROM_BYTES, packed, sparse, unpacked, unsparse
+from inside._foundation import COMPRESS_FROM_BYTES, packed, sparse, unpacked, unsparse
 from orthobandit.errors import ParameterError
 
 

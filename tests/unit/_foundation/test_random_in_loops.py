@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orthobandit._foundation.random import (
-    GAMMA,
-    beta_at,
-    draw_key,
-    fill_normals,
-    mixed,
-    starting_point,
-    uniform_at,
-)
+from inside._foundation import GAMMA, beta_at, draw_key, fill_normals, mixed, starting_point, uniform_at
 
 
 def place(key, step):

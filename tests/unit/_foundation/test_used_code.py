@@ -4,11 +4,11 @@ import shutil
 
 import pytest
 
+from inside.study import Cell
 from orthobandit._foundation import fingerprint as module
 from orthobandit._foundation.fingerprint import ROOT, used_code, used_names
 from orthobandit.errors import ParameterError
 from orthobandit.study import cells
-from orthobandit.study.cells import Cell
 
 
 @pytest.fixture

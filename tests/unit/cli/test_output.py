@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from inside.reproduction import SECTIONS, Measured, Verdict
 from orthobandit.cli import main
-from orthobandit.reproduction.paper import SECTIONS
-from orthobandit.reproduction.sections import Measured, Verdict
 from orthobandit.study import Part, Sweep
 from processes import has_members
 

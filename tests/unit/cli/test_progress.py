@@ -5,10 +5,9 @@ import time
 
 import pytest
 
+from inside.study import Cell, Costs, in_order
 from orthobandit.cli import _progress
 from orthobandit.cli._progress import TimeLeft, bar
-from orthobandit.study.cells import Cell
-from orthobandit.study.sweep import Costs, in_order
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import time
 
 import pytest
 
+from inside.reproduction import SECTIONS, Measured, Verdict
 from orthobandit.cli import main
-from orthobandit.reproduction.paper import SECTIONS
-from orthobandit.reproduction.sections import Measured, Verdict
 
 SPEC = """\
 horizon = 300

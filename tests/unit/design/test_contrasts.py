@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit._foundation.linalg import diameter
+from inside._foundation import diameter
 from orthobandit.design import _contrast_optimal
 from orthobandit.design._contrast_optimal import AllPairs, Listed, distinct, farthest_partners, largest
 

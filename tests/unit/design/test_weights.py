@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit.design._d_optimal import interior_weights, sparsest_support
+from inside.design import interior_weights, sparsest_support
 
 
 def moments(points, weights):

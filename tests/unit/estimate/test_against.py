@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from inside.estimate import RivalGeometry, doubts, is_doubtful
 from orthobandit import ArmSet, Plan, Tally
 from orthobandit.estimate import Moments, PairGeometry
-from orthobandit.estimate.augmented import RivalGeometry, doubts, is_doubtful
 from orthobandit.estimate.orthogonal import few_centred_sums
 
 RNG = np.random.default_rng(3)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from inside.estimate import Pulls
 from orthobandit import ArmSet
-from orthobandit.estimate.augmented import Pulls
 
 RNG = np.random.default_rng(4)
 

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
+from inside.experiment import SharedLedger
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ConflictError, RewardError, StorageError
 from orthobandit.experiment import AsyncExperiment
-from orthobandit.experiment.commit.group_commit import SharedLedger
 
 ARMS = ArmSet.one_hot(3)
 

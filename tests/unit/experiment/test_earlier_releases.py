@@ -2,9 +2,9 @@
 
 import pytest
 
+from inside.service import check
 from orthobandit import Experiment
 from orthobandit.errors import ParameterError
-from orthobandit.service.admin import check
 from orthobandit.service.admin.backup import back_up, restore
 from orthobandit.verify import RULES_OF_0_3, verify
 from stored_releases import (

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from inside.experiment import Asked, Settings, SharedLedger
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit.errors import (
     ClosedError,
@@ -17,10 +18,7 @@ from orthobandit.errors import (
     UnknownProposalError,
 )
 from orthobandit.estimate import CovariateRegression, NoBaseline, OnlineRegression
-from orthobandit.experiment.commit.group_commit import SharedLedger
 from orthobandit.experiment.draw.audit import audit_draws, replay_log
-from orthobandit.experiment.ledger.entries import Asked
-from orthobandit.experiment.settings import Settings
 from orthobandit.policy import SBE, UniformAllocation
 
 from .conftest import played

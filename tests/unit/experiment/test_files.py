@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from inside.experiment import Noted
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Metric
 from orthobandit.errors import (
     DamagedStoreError,
@@ -22,7 +23,6 @@ from orthobandit.errors import (
 )
 from orthobandit.estimate import OnlineRegression
 from orthobandit.experiment.ledger import snapshot as module
-from orthobandit.experiment.ledger.entries import Noted
 
 from .conftest import played
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import orthobandit
+from inside.experiment import Options
 from orthobandit import AnytimeElimination, ArmSet, Asymptotic, Experiment, Personalised, SubGaussian
 from orthobandit.errors import ParameterError
 from orthobandit.experiment import AsyncExperiment, Guardrail
@@ -20,7 +21,6 @@ from orthobandit.experiment.report.report import (
     Report,
     ReportData,
 )
-from orthobandit.experiment.settings import Options
 from orthobandit.policy import SBE, UniformAllocation
 
 ARMS = ArmSet.one_hot(2)
@@ -84,7 +84,7 @@ def test_requests_take_names_defaults_and_help_from_the_options():
 
 def test_forms_take_defaults_and_labels_from_the_options():
     pytest.importorskip("fastapi")
-    from orthobandit.service.dashboard.create_form import FIELDS
+    from inside.service import FIELDS
 
     assert FIELDS["silence"] == (Options.silence, Options.label_of("silence"))
     assert FIELDS["window"][1] == Options.label_of("window") != ""

@@ -2,9 +2,9 @@
 
 import pytest
 
+from inside.experiment import SQLStore
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ExperimentExistsError, ParameterError, UnknownExperimentError
-from orthobandit.experiment.store import SQLStore
 from orthobandit.policy import UniformAllocation
 
 ARMS = ArmSet.one_hot(2)

@@ -7,9 +7,9 @@ from zlib import compress
 import numpy as np
 import pytest
 
+from inside._foundation import unpacked
+from inside.experiment import Ledger
 from orthobandit import ArmSet, Experiment
-from orthobandit._foundation.json_arrays import unpacked
-from orthobandit.experiment.ledger.ledger import Ledger
 
 KINDS = {"deadlines": np.float64, "forecasts": np.float64, "values": np.float64}
 KINDS |= {"held": np.bool_, "informed": np.bool_}

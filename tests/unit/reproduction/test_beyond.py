@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orthobandit.reproduction.paper import SECTIONS
-from orthobandit.reproduction.report import build, derive
-from orthobandit.reproduction.sections import Scope
+from inside.reproduction import SECTIONS, Scope, build, derive
 from orthobandit.reproduction.sections.coverage import DELTA
 
 COVERAGE, EARNING = SECTIONS["coverage"], SECTIONS["earning"]

@@ -3,10 +3,10 @@ import sys
 import numpy as np
 import pytest
 
+from inside.showing import COLOURS, blank_figure, save_figure
 from orthobandit import SBE
 from orthobandit.errors import MissingExtraError
 from orthobandit.reproduction.charts import Curve, Dot, regret_curves, share_rows
-from orthobandit.showing.charts import COLOURS, blank_figure, save_figure
 from orthobandit.simulation import one_hot, simulate
 
 

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orthobandit.reproduction.sections import Measured, Verdict, tally
-from orthobandit.reproduction.sections.base import (
+from inside.reproduction import (
     CAREFUL,
     CAREFUL_MEAN,
     FAMILY,
     LEVEL,
     MOST_VERDICTS,
     Fit,
+    Measured,
+    Verdict,
     _hall,
+    tally,
 )
 
 

@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from inside.reproduction import SECTIONS, Scope, build, derive
 from orthobandit.policy.contextual import ContextualBOSE
 from orthobandit.reproduction.offers import POLICIES, TUNABLE, play_personalised, policy_of, world_of
-from orthobandit.reproduction.paper import SECTIONS
-from orthobandit.reproduction.report import build, derive
-from orthobandit.reproduction.sections import Scope
 
 NAMES = ("personalised", "visitors", "bose-setting", "kim-paik-setting")
 TABLE, VISITORS, BOSE = (SECTIONS[name] for name in NAMES[:3])

@@ -6,6 +6,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from tests.made_up_cells import made_up
 from tests.printable import flaws
 
+from inside.reproduction import MOST_VERDICTS, SECTIONS, Scope
+from inside.showing import blank_figure, house_style
+from inside.study import join
 from orthobandit.reproduction.charts import (
     Curve,
     Dot,
@@ -16,11 +19,6 @@ from orthobandit.reproduction.charts import (
     scaling_panels,
     share_rows,
 )
-from orthobandit.reproduction.paper import SECTIONS
-from orthobandit.reproduction.sections import Scope
-from orthobandit.reproduction.sections.base import MOST_VERDICTS
-from orthobandit.showing.charts import blank_figure, house_style
-from orthobandit.study.tables import join
 
 LONG = (
     "SBE, c = 1/16",

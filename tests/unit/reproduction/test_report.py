@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from jinja2 import UndefinedError
 
+from inside.reproduction import CONTENDERS, SECTIONS, Chart, Grid, Measured, Scope, Verdict
 from orthobandit.errors import ParameterError, StudyError
 from orthobandit.reproduction.charts import Curve, Dot, Series, dot_rows, error_panels, scaling_panels
-from orthobandit.reproduction.paper import CONTENDERS, SECTIONS
 from orthobandit.reproduction.report import build, chosen, derive, templates
-from orthobandit.reproduction.sections import Chart, Grid, Measured, Scope, Verdict
 from orthobandit.reproduction.sections.regret import Size
 from orthobandit.study import Part, Sweep
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orthobandit.reproduction.paper import (
+from inside.reproduction import (
     CUT,
     G_OPT,
     OURS,
@@ -14,8 +14,8 @@ from orthobandit.reproduction.paper import (
     SECTIONS,
     SUCCESSORS_SBE,
     TUNED_SBE,
+    Scope,
 )
-from orthobandit.reproduction.sections import Scope
 from orthobandit.simulation import successor_sphere
 
 SPHERE, SMALL = SECTIONS["sphere"], SECTIONS["small-gap-10"]

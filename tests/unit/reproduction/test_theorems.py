@@ -5,15 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orthobandit.reproduction.paper import SECTIONS
-from orthobandit.reproduction.sections import Scope
+from inside.reproduction import SECTIONS, Scope
+from inside.study import Cache, join, run_cells
 from orthobandit.reproduction.sections import survivors as survivors_section
 from orthobandit.reproduction.sections.scaling import MARGIN, PARTS, schedule_exponent, schedule_worst
 from orthobandit.reproduction.tasks import track_floor, track_moments, track_survivors
 from orthobandit.simulation import exact_gap
-from orthobandit.study.cells import Cache
-from orthobandit.study.sweep import run_cells
-from orthobandit.study.tables import join
 from orthobandit.theory import theory_phase_rounds
 
 GAPS, MANY, SURVIVORS, PRECISION, SCALING = (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit.reproduction.sections import Scope
+from inside.reproduction import Scope
 from orthobandit.reproduction.sections.regret import (
     NARROW,
     UNTUNED,

@@ -5,8 +5,8 @@ import sys
 import pytest
 from jinja2 import UndefinedError
 
+from inside.showing import Bar, Plot, Scale, Shape, forest
 from orthobandit.errors import MissingExtraError
-from orthobandit.showing.charts import Bar, Plot, Scale, Shape, forest
 from orthobandit.showing.html import PageTable, make_environment, minus
 
 LABEL = "<b>\"new\" & 'old'</b>"

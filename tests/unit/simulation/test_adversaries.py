@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tests.unit.simulation.toys import DropWorst, FixedPolicy, TakeTurns
 
-from orthobandit._foundation.compile import compiled
+from inside._foundation import compiled
 from orthobandit.errors import ParameterError
 from orthobandit.policy import UCB1, LinTS
 from orthobandit.simulation import (

@@ -109,7 +109,7 @@ def test_numbers_of_replications_can_start_anywhere():
 
 @pytest.mark.parametrize(("code", "error"), [("plan", DesignError), ("observe", RewardError)])
 def test_a_step_that_fails_raises(code, error):
-    from orthobandit._foundation.compile import compiled
+    from inside._foundation import compiled
     from orthobandit.policy.every_round import Steps
 
     @compiled

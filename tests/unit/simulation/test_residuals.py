@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from forecaster_samples import OnlineMean
+from inside.simulation import Player
 from orthobandit import ArmSet, Environment, simulate
 from orthobandit.errors import RewardError
 from orthobandit.estimate import (
@@ -22,7 +23,6 @@ from orthobandit.estimate import (
 )
 from orthobandit.policy import AnytimeElimination
 from orthobandit.simulation import Adaptive, CancelBest, Gaussian, Sine
-from orthobandit.simulation.player import Player
 
 ARMS = ArmSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 SHIFTS = {"oblivious": Sine(), "compiled adversary": CancelBest()}

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from orthobandit.study.cells import Cell
+from inside.study import Cell
 
 
 @pytest.fixture

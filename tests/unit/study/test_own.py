@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+from inside.study import latex_table
 from orthobandit.cli import main
 from orthobandit.study import Part, Sweep, SweepResult, read_spec, run_sweep
-from orthobandit.study.tables import latex_table
 
 PAGE = Path(__file__).parents[3] / "docs" / "own.md"
 MINE = re.search(r"MINE = '''\n(.*?)'''", PAGE.read_text(encoding="utf-8"), re.S)[1]

@@ -2,9 +2,8 @@
 
 import pytest
 
+from inside.study import Cache, Cell, run_cells
 from orthobandit.errors import ParameterError
-from orthobandit.study.cells import Cache, Cell
-from orthobandit.study.sweep import run_cells
 
 pytest.importorskip("ray", reason="Ray is an extra: pip install '.[ray]'")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -1,8 +1,8 @@
 import pytest
 
+from inside.study import Cache, Cell
 from orthobandit.errors import ParameterError, SpecError, StudyError
 from orthobandit.study import Part, Sweep, run_sweep
-from orthobandit.study.cells import Cache, Cell
 from orthobandit.study.sweep import run_cells
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from orthobandit.reproduction.sections.base import Fit
-from orthobandit.study.cells import Cell
+from inside.reproduction import Fit
+from inside.study import Cell
 from orthobandit.study.tables import (
     compared,
     compared_table,

@@ -1,10 +1,9 @@
 import pytest
 
+from inside.study import compute, make
 from orthobandit.errors import FileFormatError, SpecError
 from orthobandit.estimate import Bounded
 from orthobandit.study import Part, Sweep, read_spec
-from orthobandit.study.cells import compute
-from orthobandit.study.spec import make
 from orthobandit.study.toml import from_plain, line_of
 
 SPEC = """\

@@ -8,16 +8,9 @@ import pytest
 from scipy.special import erfc, ndtr
 from scipy.stats import binom
 
+from inside.estimate import EXPECTED, NEAR, WIDE, LogBets, normal_boundary, tightest_rho
 from orthobandit.estimate import Asymptotic, Evidence, Tuning
 from orthobandit.estimate.confidence.bets import BOLDEST, Spent, bets_boundary, reaches_bets
-from orthobandit.estimate.confidence.boundaries import (
-    EXPECTED,
-    NEAR,
-    WIDE,
-    LogBets,
-    normal_boundary,
-    tightest_rho,
-)
 
 GRIDS = {"near": NEAR, "wide": WIDE, "expected": EXPECTED}
 

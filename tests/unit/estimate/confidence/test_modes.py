@@ -7,10 +7,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from inside.estimate import EXPECTED, NEAR, WIDE, normal_boundary
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Asymptotic, Bounded, Evidence, SubGaussian, Tuning
 from orthobandit.estimate.confidence.bets import Spent, bets_boundary
-from orthobandit.estimate.confidence.boundaries import EXPECTED, NEAR, WIDE, normal_boundary
 
 MODES = [Asymptotic(), Bounded(0.0, 1.0), SubGaussian(-1.0, 1.0, sigma=0.5)]
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2, norm
 
+from inside.estimate import Seen
 from orthobandit import Tally
-from orthobandit.estimate.confidence.evidence import Seen
 from orthobandit.estimate.confidence.one_look import Sides
 
 Z = np.array([-norm.ppf(0.025)])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from cells_by_hand import cells_of, drawn, follow
+from inside.logs import aim_of
 from orthobandit import Bounded
 from orthobandit.estimate import Tuning
 from orthobandit.estimate.follow.averages import STEP
-from orthobandit.logs.effects.value import aim_of
 
 DELTA = 0.05
 # From the pilot on arm 1 has 0.4 for a while, and then a probability that lets its rewards weigh more.

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cells_by_hand import cells_of, drawn
+from inside.estimate import Measure
+from inside.logs import gaps_of
 from orthobandit import ArmSet, Asymptotic, Bounded, ContrastSequence, Plan, Tally
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED, pairs_of
 from orthobandit.estimate.follow.buckets import ArmValues, Follower
-from orthobandit.estimate.follow.cells import Measure
-from orthobandit.logs.effects.effects import gaps_of
 
 PLANS = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])
 

@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 
 from cells_by_hand import cells_of, drawn
+from inside.estimate import Follower, GapIntervals, Measure, Pulls, Steps
 from orthobandit import ArmSet, Asymptotic, Bounded, Plan, Tally
-from orthobandit.estimate.augmented import Pulls
-from orthobandit.estimate.confidence.evidence import Steps
 from orthobandit.estimate.confidence.sequence import guess_noise, pairs_of, start_gaps
-from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.cells import Measure
-from orthobandit.estimate.follow.rounds import GapIntervals
 
 PLANS = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])
 ARMS = ArmSet.one_hot(3)

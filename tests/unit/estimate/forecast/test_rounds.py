@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from orthobandit._foundation.json_arrays import packed
+from inside._foundation import packed
 from orthobandit.errors import ForecastError, ParameterError
 from orthobandit.estimate import AutoRegression, CovariateRegression, RunningMean
 from orthobandit.estimate.forecast.rounds import RoundForecasts, WaitingRows, check_restartable

@@ -5,11 +5,11 @@ import asyncio
 import numpy as np
 import pytest
 
+from inside.experiment import Asked, Told
 from orthobandit import ArmSet, Experiment, Metric
 from orthobandit.errors import ConflictError, ParameterError, RewardError, UnknownProposalError
 from orthobandit.experiment import AsyncExperiment
 from orthobandit.experiment.commit.requests import MAX_SHARED_ROWS
-from orthobandit.experiment.ledger.entries import Asked, Told
 
 ARMS = ArmSet.one_hot(3)
 

@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
+from inside.experiment import SharedLedger
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ConflictError, RewardError
 from orthobandit.experiment.commit import group_commit
-from orthobandit.experiment.commit.group_commit import SharedLedger
 
 ARMS = ArmSet.one_hot(3)
 

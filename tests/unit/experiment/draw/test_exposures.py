@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from experiment_samples import exposure_counts
+from inside.experiment import EdgePlan
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Metric
 from orthobandit.errors import ClosedError, ConflictError, ParameterError, RewardError
 from orthobandit.estimate import CovariateRegression
-from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.draw.hashing import positions, salt_of, salted
 from orthobandit.policy import UniformAllocation
 

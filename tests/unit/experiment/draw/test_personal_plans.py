@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from experiment_samples import exposure_counts
+from inside.experiment import EdgePlan
 from orthobandit import ArmSet, Experiment, Personalised
 from orthobandit.errors import ClosedError, ConflictError, ParameterError
-from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.policy.contextual.handed_plan import HandedPlan
 from orthobandit.verify import verify
 from personal_samples import ARMS, KEY, begun, play, rewards_of, visitors

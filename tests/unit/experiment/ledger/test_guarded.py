@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from inside.estimate import MOST_ARMS, GapIntervals
 from orthobandit import AnytimeElimination, ArmSet, Bounded, Experiment, Guardrail, Metric, Plan
 from orthobandit._foundation import checks
 from orthobandit.errors import ParameterError
 from orthobandit.estimate.follow import rounds
-from orthobandit.estimate.follow.rounds import MOST_ARMS, GapIntervals
 from orthobandit.experiment.ledger.guarded import GuardedIntervals
 
 POINTS = np.random.default_rng(3).standard_normal((MOST_ARMS + 8, 2))

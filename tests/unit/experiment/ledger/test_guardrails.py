@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from inside.experiment import Ledger
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit.errors import ParameterError
-from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.ledger.policy_feed import COMPARED_SHARE, GUARDED_SHARE
 
 SALES = np.array([0.1, 0.5, 0.9])

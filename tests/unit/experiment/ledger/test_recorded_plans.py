@@ -5,15 +5,14 @@ import json
 import numpy as np
 import pytest
 
+from inside._foundation import STATE_FORMAT
+from inside.experiment import Ledger, Noted, resume
+from inside.service import check
 from orthobandit import SBE, AnytimeElimination, ArmSet, Experiment, Guardrail, Metric, __version__
-from orthobandit._foundation.release import STATE_FORMAT
 from orthobandit.errors import ConflictError, VersionError
 from orthobandit.experiment.draw.audit import replay_log
-from orthobandit.experiment.ledger.entries import Noted
-from orthobandit.experiment.ledger.ledger import Ledger, resume
 from orthobandit.experiment.ledger.recorded_plans import Differences
 from orthobandit.policy.anytime import stages
-from orthobandit.service.admin import check
 from release_samples import Clock, another_release, check_shared, plans_of, visit
 
 

@@ -6,11 +6,10 @@ import threading
 
 import pytest
 
+from inside.experiment import Ledger, SharedLedger
 from orthobandit import ArmSet, Experiment, Metric
 from orthobandit.errors import StorageError
 from orthobandit.experiment.commit import group_commit as shared
-from orthobandit.experiment.commit.group_commit import SharedLedger
-from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.ledger.snapshot import take_snapshot, write_out
 
 ARMS = ArmSet.one_hot(3)

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from inside.service import DECLARED, Look, find_news
 from orthobandit import ArmSet, Experiment, Guardrail, Metric
-from orthobandit.service.background.watch import Look
-from orthobandit.service.background.webhook_events import DECLARED, find_news
 from orthobandit.service.dashboard.words import state_of
 
 

@@ -4,9 +4,8 @@ import pytest
 import sqlalchemy as sa
 
 from experiment_samples import asked, next_block, told
+from inside.experiment import SQLStore, encode_entry
 from orthobandit.errors import DamagedStoreError
-from orthobandit.experiment.ledger.entries import encode_entry
-from orthobandit.experiment.store import SQLStore
 from orthobandit.experiment.store.sql.reader import ENTRIES_READ_AHEAD, Ahead
 from orthobandit.experiment.store.sql.schema import REWARDS
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from experiment_samples import append, next_block, python, texts, told
-from orthobandit.experiment.ledger.entries import Noted, encode_entry
-from orthobandit.experiment.store import SQLStore
+from inside.experiment import Noted, SQLStore, encode_entry
 
 # Forks a worker for each line it reads: starting Python anew takes longer than all the work.
 WORK = """
 import os
 from experiment_samples import next_block
-from orthobandit.experiment.store import SQLStore
+from inside.experiment import SQLStore
 
 def work():
     store = SQLStore(sys.argv[1])
@@ -91,7 +90,7 @@ def test_what_was_acknowledged_survives_a_kill_at_a_random_moment(tmp_path, kill
 
 HOLD = """
 from experiment_samples import asked, told
-from orthobandit.experiment.store import SQLStore
+from inside.experiment import SQLStore
 import time
 with SQLStore(sys.argv[1]).exclusive() as writer:
     writer.append([asked(1, 3), told(1, 3)])

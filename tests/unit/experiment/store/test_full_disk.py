@@ -4,8 +4,8 @@ import pytest
 import sqlalchemy as sa
 
 from experiment_samples import append, asked, next_block, python, texts
+from inside.experiment import SQLStore
 from orthobandit.errors import StorageError
-from orthobandit.experiment.store import SQLStore
 
 PLENTY = 1_000_000
 
@@ -90,7 +90,7 @@ LIMITED = """
 import resource
 from experiment_samples import append, asked, texts
 from orthobandit.errors import StorageError
-from orthobandit.experiment.store import SQLStore
+from inside.experiment import SQLStore
 store = SQLStore(sys.argv[1])
 store.create({})
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)

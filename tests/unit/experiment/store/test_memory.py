@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from experiment_samples import append, asked, long_log, texts, told
-from orthobandit.experiment.ledger.entries import Asked, Told, encode_entry
-from orthobandit.experiment.store import MemoryStore
+from inside.experiment import Asked, MemoryStore, Told, encode_entry
 from orthobandit.experiment.store.memory import ENTRIES_PER_BLOCK
 
 

@@ -5,18 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from experiment_samples import append, python
+from inside.experiment import Noted, SQLStore, address, make_engine
 from orthobandit.errors import StorageError
-from orthobandit.experiment.ledger.entries import Noted
-from orthobandit.experiment.store import SQLStore
-from orthobandit.experiment.store.sql.connections import address, make_engine
 
 MODE = "PRAGMA journal_mode"
 # Workers are forked: starting Python anew for each takes longer than all the work.
 FORKED = """
 import os
 from orthobandit.errors import ExperimentExistsError
-from orthobandit.experiment.ledger.entries import Noted
-from orthobandit.experiment.store import SQLStore
+from inside.experiment import Noted
+from inside.experiment import SQLStore
 
 def every(work, names):
     workers = []
@@ -59,7 +57,7 @@ every(create, "abcdef")
 )
 
 HOLD = """
-from orthobandit.experiment.store import SQLStore
+from inside.experiment import SQLStore
 with SQLStore(sys.argv[1]).exclusive():
     print("holds", flush=True)
     sys.stdin.readline()
@@ -67,8 +65,8 @@ with SQLStore(sys.argv[1]).exclusive():
 
 FORK = """
 import os
-from orthobandit.experiment.ledger.entries import Noted
-from orthobandit.experiment.store import SQLStore
+from inside.experiment import Noted
+from inside.experiment import SQLStore
 def tick(by):
     with store.exclusive() as writer:
         writer.append([Noted(0.0, "tick", {"by": by})])

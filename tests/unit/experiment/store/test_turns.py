@@ -6,9 +6,8 @@ from threading import Event, Thread
 import pytest
 
 from experiment_samples import asked
+from inside.experiment import SQLStore, address, turns_of
 from orthobandit.errors import StorageError
-from orthobandit.experiment.store import SQLStore
-from orthobandit.experiment.store.sql.connections import address, turns_of
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow
 
+from inside.logs import RatioScores, follow_metric
 from orthobandit import analyse
 from orthobandit.logs import Ratio, checks
 from orthobandit.logs.checks import constant_lift, constant_ratios, split_places
-from orthobandit.logs.effects.effects import follow_metric
-from orthobandit.logs.effects.ratios import RatioScores
 from ratio_worlds import HOURS, cells_of_ratio, drawn, lifted, measure, noisy, ramp, ramped
 
 

@@ -8,9 +8,8 @@ import pytest
 from scipy.special import ndtri
 
 from cells_by_hand import cells_of, drawn
+from inside.estimate import Follower, Measure
 from orthobandit import Asymptotic
-from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.cells import Measure
 from orthobandit.logs.effects.effects import (
     LATER_ERRORS,
     NOTHING,

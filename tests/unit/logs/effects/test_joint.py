@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
+from inside.estimate import tightest_rho
+from inside.logs import difference_of_ratios, follow_metric
 from log_worlds import cells_from
-from orthobandit.estimate.confidence.boundaries import tightest_rho
-from orthobandit.logs.effects.effects import follow_metric
 from orthobandit.logs.effects.joint import (
     OTHER_DIRECTIONS_WEIGHT,
     SCALES,
@@ -22,7 +22,6 @@ from orthobandit.logs.effects.joint import (
     series_of,
     upper_bound,
 )
-from orthobandit.logs.effects.ratios import difference_of_ratios
 from ratio_worlds import measure
 
 ROUNDS, GUESS = 10_000.0, np.diag([4e4, 2e4, 4e4, 2e4])

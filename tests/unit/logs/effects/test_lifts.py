@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from inside.logs import follow_metric, lifts_of
 from log_worlds import cells_from, own_plans
 from orthobandit import ArmSet, Bounded
-from orthobandit.logs.effects.effects import follow_metric, lifts_of
 from ratio_worlds import lifted, measure
 
 

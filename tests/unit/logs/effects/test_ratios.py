@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from inside.logs import Asked
 from log_worlds import cells_from
-from orthobandit.logs.effects.metrics import Asked
 from orthobandit.logs.effects.ratios import ratio_result
 from ratio_worlds import HOURS, cells_of_ratio, drawn, measure, noisy, ramp, ramped, three
 

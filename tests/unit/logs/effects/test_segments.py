@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cells_by_hand import Rows, cells_of
+from inside.estimate import Measure
+from inside.logs import Asked
 from orthobandit import Asymptotic
-from orthobandit.estimate.follow.cells import Measure
-from orthobandit.logs.effects.metrics import Asked
 from orthobandit.logs.effects.segments import by_segment, segment_shares
 
 PER_BUCKET = 300

@@ -6,12 +6,12 @@ import json
 import numpy as np
 import pytest
 
+from inside.logs import open_source
 from logs_samples import BEGIN, LABELS, PLANS, by_key, gathered, made, same
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.errors import FileFormatError, InputError, InputWarning, ParameterError
 from orthobandit.experiment import AsyncExperiment
 from orthobandit.logs.reading.formats import read_export, read_exposures, read_obp, read_vw
-from orthobandit.logs.reading.source import open_source
 
 P = tuple(f"p:{label}" for label in LABELS)
 WEIGHTS = [dict(zip(LABELS.tolist(), law.tolist(), strict=True)) for law in PLANS]

@@ -8,14 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from inside.logs import cells_of, open_source
 from orthobandit import Guardrail
 from orthobandit.errors import CertificateError, OrthobanditError
 from orthobandit.estimate.follow import row_file
 from orthobandit.logs import analyse, analysis_of
 from orthobandit.logs.analysis import _question
 from orthobandit.logs.reading import group_by, own_rows
-from orthobandit.logs.reading.group_by import cells_of
-from orthobandit.logs.reading.source import open_source
 from orthobandit.verify import verify_file
 from plain_data import assert_alike
 

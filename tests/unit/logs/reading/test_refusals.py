@@ -347,9 +347,8 @@ def test_what_an_engine_cannot_do(tmp_path):
 def test_a_database_that_goes_away_half_way(postgres):
     import psycopg
 
+    from inside.logs import cells_of, open_source
     from orthobandit.logs import Question
-    from orthobandit.logs.reading.group_by import cells_of
-    from orthobandit.logs.reading.source import open_source
 
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE TABLE gone AS SELECT 'a' AS arm, 1.0::float8 AS bought")

@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from inside.logs import open_source
 from orthobandit import analyse
 from orthobandit.errors import InputError, LabelError, ParameterError, ProbabilityError, RewardError
 from orthobandit.logs import Question
 from orthobandit.logs.reading.rule_groups import rule_cells_of
-from orthobandit.logs.reading.source import open_source
 from rule_worlds import RULES, cells_by_hand, make
 
 PROBABILITIES = ("p:A", "p:B", "p:C")

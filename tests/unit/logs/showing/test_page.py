@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from tests.unit.logs.made_up_analyses import NOTHING, START, effect, everything, found, metric
 
-from orthobandit.logs.effects.effects import unknown_effect
+from inside.logs import unknown_effect
 from orthobandit.logs.results import Value
 from orthobandit.logs.showing.page import CHART_POINTS, thinned
 

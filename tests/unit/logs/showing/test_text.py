@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.unit.logs.made_up_analyses import effect, everything, found, metric
 
-from orthobandit.logs.effects.effects import unknown_effect
+from inside.logs import unknown_effect
 from orthobandit.logs.results import Diagnostic
 from orthobandit.logs.showing.text import text_of
 from orthobandit.logs.showing.words import interval_words

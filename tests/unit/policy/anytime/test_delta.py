@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inside.estimate import EXPECTED, WIDE
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.estimate import PairGeometry
-from orthobandit.estimate.confidence.boundaries import EXPECTED, WIDE
 from orthobandit.policy.anytime.delta import cautious_gaps, split_delta, tuned
 
 sizes = st.floats(-30, 30).map(lambda power: 10.0**power)

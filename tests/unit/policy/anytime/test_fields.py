@@ -5,9 +5,9 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from inside.policy import AllPairs
 from orthobandit import AnytimeElimination, ArmSet, Environment, Tally, simulate
 from orthobandit.errors import ParameterError
-from orthobandit.policy.anytime.all_pairs import AllPairs
 from orthobandit.policy.anytime.fields import ALL
 from orthobandit.policy.anytime.leaders import Leaders
 

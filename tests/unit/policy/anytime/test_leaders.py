@@ -6,6 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from inside.estimate import WIDE, draws_waited
+from inside.policy import AllPairs
+from inside.simulation import Player
 from orthobandit import ArmSet, Environment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate import (
@@ -18,13 +21,9 @@ from orthobandit.estimate import (
     SubGaussian,
     Tuning,
 )
-from orthobandit.estimate.confidence.boundaries import WIDE
-from orthobandit.estimate.confidence.evidence import draws_waited
 from orthobandit.policy import AnytimeElimination
-from orthobandit.policy.anytime.all_pairs import AllPairs
 from orthobandit.policy.anytime.leaders import REMEMBERED, Against, Leaders, Shown
 from orthobandit.simulation import Gaussian, PushLeader, Sine, Uniform, misses
-from orthobandit.simulation.player import Player
 
 RNG = np.random.default_rng(12)
 MANY = ArmSet(RNG.standard_normal((60, 3)) / 2)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from inside.policy import AllPairs, pace
+from inside.simulation import Player
 from orthobandit import ArmSet, Environment, Plan, Tally, simulate
 from orthobandit.errors import ParameterError, RewardError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
 from orthobandit.policy import FOREVER, AnytimeElimination
-from orthobandit.policy.anytime.all_pairs import AllPairs, pace
 from orthobandit.simulation import CancelBest, Gaussian, PushLeader, ReactToLast, Sine, Uniform
-from orthobandit.simulation.player import Player
 
 RNG = np.random.default_rng(8)
 ARMS = {

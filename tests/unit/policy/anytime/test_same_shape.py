@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tests.unit.experiment.recorded import Fed
 
+from inside.experiment import Ledger
 from orthobandit import AnytimeElimination, ArmSet, ContrastSequence, Experiment, SameShape
 from orthobandit.errors import ParameterError
-from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.policy.anytime.policy import anytime_elimination
 from orthobandit.policy.contextual import RuleComparison
 

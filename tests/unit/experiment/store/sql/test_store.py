@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from experiment_samples import append, asked, long_log, next_block, texts, told
+from inside.experiment import MemoryStore, Noted, SQLStore, encode_entry
 from orthobandit.errors import (
     DamagedFileWarning,
     DamagedStoreError,
@@ -18,8 +19,6 @@ from orthobandit.errors import (
     UnknownExperimentError,
     VersionError,
 )
-from orthobandit.experiment.ledger.entries import Noted, encode_entry
-from orthobandit.experiment.store import MemoryStore, SQLStore
 from orthobandit.experiment.store.sql.reader import ENTRIES_PER_BLOCK
 
 

@@ -12,8 +12,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.dialects import postgresql
 
 from experiment_samples import append, asked, texts, told
+from inside.experiment import SQLStore
 from orthobandit.errors import StorageError
-from orthobandit.experiment.store import SQLStore
 from orthobandit.experiment.store.sql import upgrade
 from orthobandit.experiment.store.sql.statements import Statements
 from orthobandit.service.tables import METADATA

@@ -1,14 +1,7 @@
 import numpy as np
 import pytest
 
-from orthobandit._foundation.random import (
-    DrawTable,
-    compiled_stream,
-    next_bits,
-    next_position,
-    table_arm,
-    tally_draws,
-)
+from inside._foundation import DrawTable, compiled_stream, next_bits, next_position, table_arm, tally_draws
 from orthobandit.errors import ParameterError
 
 
