@@ -17,9 +17,9 @@ PAGES = ["as it is", "with video", "short form"]
 
 
 def begin(file: Path, clock: Callable[[], float]) -> Experiment:
-    """Begin the experiment, once; a real website leaves the clock out."""
+    """Begin the experiment, or go on with it after a restart; a real website leaves the clock out."""
     arms = ArmSet.one_hot(len(PAGES), labels=PAGES)
-    return Experiment.create(file, arms, rewards=(0, 1), window="1d", silence="zero", clock=clock)
+    return Experiment.open_or_create(file, arms, rewards=(0, 1), window="1d", silence="zero", clock=clock)
 
 
 def visit(pages: Experiment, visitor: str) -> tuple[int, str]:
@@ -71,9 +71,8 @@ def main() -> None:
     """Run until a page is declared; every night the website is switched off and on again."""
     with tempfile.TemporaryDirectory() as folder:
         file, world, day = Path(folder) / "pages.db", World(), 0
-        begin(file, lambda: world.now).close()
         while True:
-            with Experiment.open(file, clock=lambda: world.now) as pages:
+            with begin(file, lambda: world.now) as pages:
                 world.day(pages, day)
                 report = pages.report()
             day += 1

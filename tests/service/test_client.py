@@ -108,6 +108,22 @@ def test_errors_are_those_of_experiments_in_the_same_words(client, call, error, 
         call(client)
 
 
+def test_a_program_that_is_started_again_creates_the_same_experiment_or_hears_what_differs(client):
+    for _ in range(2):
+        made = client.create("again", ["x", "y"], rewards=[0, 1], window="7d")
+        client.ask("again", unit="ann")
+    assert made["proposals"] == 1
+    words = (
+        "there is already an experiment 'again', with other settings: window is 604800.0 there and 60.0 here;"
+    )
+    with pytest.raises(ExperimentExistsError, match=words):
+        client.create("again", ["x", "y"], rewards=[0, 1], window="60 s")
+    with pytest.raises(ExperimentExistsError, match="arms are 'x', 'y' there and 'x', 'z' here"):
+        client.create("again", ["x", "z"], rewards=[0, 1], window="7d")
+    client.add_arms("again", ["z"])
+    assert client.create("again", ["x", "y", "z"], rewards=[0, 1], window="7d")["arms"] == ["x", "y", "z"]
+
+
 def test_conflicts_and_closed_experiments_have_their_errors(client):
     client.create("closed", ["x", "y"], rewards="unknown")
     client.tell("closed", client.ask("closed").id, 1.0)

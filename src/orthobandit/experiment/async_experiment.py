@@ -87,6 +87,7 @@ class AsyncExperiment:
 
     # Making one
 
+    open_or_create = staticmethod(_made_in_thread(Experiment.open_or_create))
     create = staticmethod(_made_in_thread(Experiment.create))
     open = staticmethod(_made_in_thread(Experiment.open))
     memory = staticmethod(_made_in_thread(Experiment.memory))

@@ -6,12 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from orthobandit._foundation.release import stamp
+from orthobandit._foundation.release import check_format, stamp
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ClosedError, CopyError
+from orthobandit.errors import (
+    ClosedError,
+    ConflictError,
+    CopyError,
+    ExperimentExistsError,
+    UnknownExperimentError,
+)
 from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.forecast.contract import Covariates
@@ -29,6 +35,7 @@ from orthobandit.experiment.certificate import certify_rules
 from orthobandit.experiment.commit.group_commit import SharedLedger
 from orthobandit.experiment.commit.requests import ManyRewards, Methods, Rewards, check_key, once
 from orthobandit.experiment.commit.transaction import Request, Turn
+from orthobandit.experiment.differences import other_arms, other_settings
 from orthobandit.experiment.draw.audit import Audit, Replay, audit_draws, replay_log
 from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.draw.exposures import Exposed, Known
@@ -41,13 +48,19 @@ from orthobandit.experiment.settings import Metric, Options, RewardRange, Settin
 from orthobandit.experiment.store import MemoryStore, Store
 from orthobandit.policy import Policy
 
+if TYPE_CHECKING:  # it needs the packages of an extra
+    from orthobandit.experiment.store import SQLStore
+
 Value = TypeVar("Value")
 # The state of a policy, which nobody but the policy looks into.
 PolicyState = TypeVar("PolicyState")
+Closable = TypeVar("Closable", Store, "SQLStore", "Experiment")
 
 
 class Experiment:
-    """An experiment on live traffic; make one with :meth:`create`, :meth:`open` or :meth:`memory`.
+    """An experiment on live traffic.
+
+    Make one with :meth:`open_or_create`, :meth:`create`, :meth:`open` or :meth:`memory`.
 
     All methods may be called from several threads, and several processes may open the same file. Once
     :meth:`ask` or :meth:`tell` has returned, its effect is on disk.
@@ -167,14 +180,7 @@ class Experiment:
             key=key,
         )
         check_clock(clock)
-        chosen = settings_of(arms, policy, options)
-        for metric in chosen.metrics:
-            check_restartable(metric.baseline)
-        if chosen.policy.baseline is not None:
-            check_restartable(chosen.policy.baseline)
-        with _closed_on_error(_stored(where, name)) as store:
-            store.create({**chosen.to_json(), **stamp()})
-            return cls(store, chosen, clock)
+        return cls._begin(where, settings_of(arms, policy, options), name, clock)
 
     @classmethod
     def open(
@@ -207,6 +213,94 @@ class Experiment:
             check_is_policy(policy)
         with _closed_on_error(_stored(where, name)) as store:
             return cls(store, Settings.from_json(store.settings(), policy), clock)
+
+    @classmethod
+    def open_or_create(
+        cls,
+        where: str | Path,
+        arms: ArmSet,
+        policy: Policy[PolicyState] | None = None,
+        *,
+        rewards: RewardRange | Unknown | None = Options.rewards,
+        expect: float | None = Options.expect,
+        window: str | float | None = Options.window,
+        silence: Silence = Options.silence,
+        sticky: bool = Options.sticky,
+        reference: int | str = Options.reference,
+        holdout: float = Options.holdout,
+        objective: str = Options.objective,
+        add: bool = Options.add,
+        metrics: Sequence[Metric] = Options.metrics,
+        guardrails: Sequence[Guardrail] = Options.guardrails,
+        key: str | None = Options.key,
+        name: str = "experiment",
+        clock: Callable[[], float] = time.time,
+    ) -> "Experiment":
+        """Continue an experiment, or start it if there is none: for programs that are run more than once.
+
+        Arguments are as in :meth:`create`. If the experiment exists, they must be those that it was started
+        with: a setting that differs would otherwise be ignored without a word. The arms may also be those of
+        today, after :meth:`extend`. Any `key` will do if none is given. Several processes may start at once.
+
+        Raises
+        ------
+        ConflictError
+            If the experiment was started with other settings; the message says which.
+        ParameterError
+            If a setting cannot be used, or `rewards` is left out where it is needed.
+        """
+        options = Options(
+            rewards=rewards,
+            expect=expect,
+            window=window,
+            silence=silence,
+            sticky=sticky,
+            reference=reference,
+            holdout=holdout,
+            objective=objective,
+            add=add,
+            metrics=metrics,
+            guardrails=guardrails,
+            key=key,
+        )
+        check_clock(clock)
+        chosen = settings_of(arms, policy, options)
+        try:
+            return cls._continue(where, chosen, key, name, clock)
+        except UnknownExperimentError:
+            pass
+        try:
+            return cls._begin(where, chosen, name, clock)
+        except ExperimentExistsError:  # another process has begun it in between
+            return cls._continue(where, chosen, key, name, clock)
+
+    @classmethod
+    def _begin(
+        cls, where: str | Path, settings: Settings, name: str, clock: Callable[[], float]
+    ) -> "Experiment":
+        """Start an experiment with settings that were checked."""
+        for metric in settings.metrics:
+            check_restartable(metric.baseline)
+        if settings.policy.baseline is not None:
+            check_restartable(settings.policy.baseline)
+        with _closed_on_error(_stored(where, name)) as store:
+            store.create({**settings.to_json(), **stamp()})
+            return cls(store, settings, clock)
+
+    @classmethod
+    def _continue(
+        cls, where: str | Path, wanted: Settings, key: str | None, name: str, clock: Callable[[], float]
+    ) -> "Experiment":
+        """Continue an experiment that must have been started with these settings."""
+        with _closed_on_error(_stored(where, name)) as store:
+            kept = store.settings()
+            check_format("the settings of the experiment", kept)
+            _refuse_other(store.title, other_settings(kept, wanted, key))
+            settings = Settings.from_json(kept, wanted.policy)
+            experiment = cls(store, settings, clock)
+        with _closed_on_error(experiment):
+            _refuse_other(store.title, other_arms(wanted.arms, settings.arms, experiment.arms))
+        return experiment
 
     @classmethod
     def memory(
@@ -552,16 +646,26 @@ def refuse_copies(thing: object) -> NoReturn:
 
 
 @contextmanager
-def _closed_on_error(store: Store) -> Iterator[Store]:
-    """Close a store if an error leaves the block, because it may hold connections."""
+def _closed_on_error(holder: Closable) -> Iterator[Closable]:
+    """Close a store or an experiment if an error leaves the block, because it may hold connections."""
     try:
-        yield store
+        yield holder
     except BaseException:
-        store.close()
+        holder.close()
         raise
 
 
-def _stored(where: str | Path, name: str) -> Store:
+def _refuse_other(title: str, differences: Sequence[str]) -> None:
+    """Raise :class:`ConflictError` if there are differences between settings."""
+    if differences:
+        raise ConflictError(
+            f"{title!r} was begun with other settings: {'; '.join(differences)}. Settings are fixed when an"
+            " experiment begins: give the same ones again, call `open`, which needs none, or begin another"
+            " experiment in another file or under another `name`"
+        )
+
+
+def _stored(where: str | Path, name: str) -> "SQLStore":
     """Return a store in a file or a database; it needs the packages of an extra."""
     from orthobandit.experiment.store import SQLStore
 

@@ -1,7 +1,7 @@
 """The experiments of one database, by key, kept open while the service runs."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,8 @@ from sqlalchemy.engine import Connection
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ExperimentExistsError, InputError, UnknownExperimentError
 from orthobandit.experiment import Experiment
-from orthobandit.experiment.settings import Options
+from orthobandit.experiment.differences import other_arms, other_settings
+from orthobandit.experiment.settings import Options, Settings
 from orthobandit.experiment.store.sql.connections import (
     acquire_engine,
     address,
@@ -141,6 +142,19 @@ class Registry:
                 self._open[key] = self._open_experiment(key)
             return self._open[key]
 
+    def get_same(self, key: str, wanted: Settings) -> Experiment:
+        """Return an experiment that must have been created with these settings, but for the key of draws.
+
+        Raises
+        ------
+        ExperimentExistsError
+            If it was created with others; the message says which.
+        """
+        _refuse_other(key, other_settings(self.settings(key), wanted))
+        experiment = self.get(key)
+        _refuse_other(key, other_arms(wanted.arms, experiment.settings.arms, experiment.arms))
+        return experiment
+
     def open_keys(self) -> list[str]:
         """Return the keys of experiments that are open in this process."""
         with self._lock:
@@ -171,6 +185,15 @@ class Registry:
             if not self._is_closed:
                 self._is_closed = True
                 release_engine(self._engine)
+
+
+def _refuse_other(key: str, differences: Sequence[str]) -> None:
+    """Raise :class:`ExperimentExistsError` if there are differences between settings."""
+    if differences:
+        raise ExperimentExistsError(
+            f"there is already an experiment {key!r}, with other settings: {'; '.join(differences)}; give the"
+            " same ones, or choose another key"
+        )
 
 
 def _unknown(key: str) -> UnknownExperimentError:

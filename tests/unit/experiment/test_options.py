@@ -29,7 +29,7 @@ SOURCE = Path(orthobandit.__file__).parent
 
 
 @pytest.mark.parametrize("kind", [Experiment, AsyncExperiment])
-@pytest.mark.parametrize("method", ["create", "memory"])
+@pytest.mark.parametrize("method", ["create", "open_or_create", "memory"])
 def test_signatures_take_names_types_and_defaults_from_the_options(kind, method):
     parameters = inspect.signature(getattr(kind, method)).parameters
     for option in fields(Options):

@@ -133,6 +133,21 @@ def test_the_log_is_checked_exported_and_opened_again(live, kind, tmp_path):
     again.close()
 
 
+def test_a_program_that_is_run_again_goes_on(kind, tmp_path):
+    proposals = []
+    for _ in range(3):
+        pages = kind.open_or_create(tmp_path / "signup.db", ARMS, rewards=(0, 1), window="7d", silence="zero")
+        proposals.append(pages.ask(unit="user-17").id)
+        pages.ask()
+        pages.close()
+    assert proposals == [1, 1, 1]
+    with pytest.raises(ConflictError, match=r"window is 604800\.0 there and 86400\.0 here"):
+        kind.open_or_create(tmp_path / "signup.db", ARMS, rewards=(0, 1), window="1d")
+    again = kind.open(tmp_path / "signup.db")
+    assert again.report().proposals == 4
+    again.close()
+
+
 def test_the_same_key_draws_the_same_arms(kind):
     made = kind.memory(ARMS, rewards="unknown", key=KEY)
     twin = Experiment.memory(ARMS, rewards="unknown", key=KEY)

@@ -1,7 +1,5 @@
 """Experiments: create, list, inspect, pause, resume and stop them."""
 
-import json
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -21,7 +19,6 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from orthobandit._foundation.checks import check_delta
-from orthobandit._foundation.release import without_stamp
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ExperimentExistsError, FeatureError, ParameterError
 from orthobandit.estimate import CovariateRegression
@@ -261,7 +258,8 @@ def begin_experiment(registry: Registry, body: CreateBody, *, is_repeatable: boo
     registry : Registry
     body : CreateBody
     is_repeatable : bool
-        Whether an existing experiment with the same settings is returned instead of an error.
+        Whether an existing experiment with the same settings is returned instead of an error; if they differ,
+        the error says which.
     """
     arms = arms_of(body.arms)
     policy = policy_of(body)
@@ -269,13 +267,11 @@ def begin_experiment(registry: Registry, body: CreateBody, *, is_repeatable: boo
     try:
         return registry.create(body.key, arms, policy, options)
     except ExperimentExistsError:
-        # Whoever repeats a request, its first answer lost, must get the experiment and not a conflict.
-        found = without_stamp(registry.settings(body.key))
-        # The key of the draws is random: it is taken from the existing one, to compare all the rest.
-        wanted = settings_of(arms, policy, replace(options, key=found["key"])).to_json()
-        if not is_repeatable or json.loads(json.dumps(wanted)) != found:
+        if not is_repeatable:
             raise
-        return registry.get(body.key)
+        # Whoever repeats a request, its first answer lost, must get the experiment and not a conflict; so
+        # must a program that is started again.
+        return registry.get_same(body.key, settings_of(arms, policy, options))
 
 
 def arms_of(given: list[str] | list[Arm]) -> ArmSet:
@@ -382,7 +378,10 @@ def _guardrail_of(given: GuardrailBody) -> Guardrail:
 
 @router.post("", status_code=201, summary="Begin an experiment", responses=WRITES, dependencies=ADMIN)
 def create(body: CreateBody, request: Request, response: Response, keyed: Once) -> ExperimentAnswer:
-    """Create an experiment. With an `Idempotency-Key`, an existing one with the same settings is returned."""
+    """Create an experiment. With an `Idempotency-Key`, an existing one with the same settings is returned.
+
+    If its settings differ, the problem says which.
+    """
     check_key(token_of(request), body.key)
     made = begin_experiment(registry_of(request), body, is_repeatable=keyed.key is not None)
     response.headers["Location"] = f"/v1/experiments/{body.key}"

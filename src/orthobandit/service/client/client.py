@@ -263,8 +263,9 @@ class Client(_Base):
         metrics: Sequence[MetricSettings] | None = None,
         guardrails: Sequence[GuardrailData] | None = None,
     ) -> Call[ExperimentData]:
-        """Begin an experiment.
+        """Begin an experiment, or go on with the one that was begun with the same settings.
 
+        So a program that is started again may call it again. If the settings differ, the error says which.
         Settings that are left out get the defaults of :meth:`Experiment.create` and
         :class:`AnytimeElimination`; only `rewards` must be given.
 
