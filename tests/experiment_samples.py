@@ -1,4 +1,4 @@
-"""Entries for tests of stores, and other processes that write to them."""
+"""Entries for tests of stores, other processes that write to them, and what experiments keep."""
 
 import subprocess
 import sys
@@ -19,6 +19,26 @@ class Clock:
 
     def __call__(self):
         return self.now
+
+
+def store_of(experiment):
+    """Return what keeps an experiment's log; tests look into experiments by these functions alone."""
+    return experiment._store
+
+
+def entries_of(experiment):
+    """Return the entries of an experiment's log, each with its number."""
+    return list(experiment._store.entries())
+
+
+def outcomes_of(experiment):
+    """Return what is on disk of each proposal and its rewards."""
+    return list(experiment._store.table())
+
+
+def ledger_of(experiment):
+    """Return the state that follows from the log."""
+    return experiment._now()
 
 
 def asked(first, count=1, at=0.0, units=(), metrics=1, covariates=()):

@@ -6,6 +6,7 @@ from threading import Lock, Thread
 
 import httpx
 
+from experiment_samples import outcomes_of
 from inside.service import check
 from orthobandit import Experiment
 from orthobandit.errors import OrthobanditError
@@ -118,16 +119,16 @@ class Load:
         """Check that all that was acknowledged is there once, and that the state is that of the log."""
         assert not self.failures
         with Experiment.open(where, name="sales") as sales:
-            found = {one.proposal.number: one.rewards["reward"] for one in sales._store.table()}
+            found = {one.proposal.number: one.rewards["reward"] for one in outcomes_of(sales)}
             assert found == self.sums
         with Experiment.open(where, name="page") as page:
-            table = list(page._store.table())
+            table = outcomes_of(page)
         found = {one.proposal.number: one.rewards["reward"] for one in table if one.rewards}
         # A writer ends between its ask and its tell at most when it is told to: all it did was acknowledged.
         assert found == self.rewards
         assert {one.proposal.unit: one.proposal.number for one in table} == self.units
         with Experiment.open(where, name="visits") as visits:
-            table = list(visits._store.table())
+            table = outcomes_of(visits)
         assert {one.proposal.number: one.rewards["reward"] for one in table if one.rewards} == self.told
         assert {one.proposal.unit: one.proposal.number for one in table} == self.shown
         assert check(where) == []  # draws, states and numbers of plans, computed again

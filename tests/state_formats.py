@@ -8,6 +8,7 @@ is right only while no release has that format; afterwards raise ``STATE_FORMAT`
 import json
 from pathlib import Path
 
+from experiment_samples import ledger_of
 from inside._foundation import STATE_FORMAT
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit.policy import named_policy
@@ -54,7 +55,7 @@ def sample_state():
         ids = [one.id for one in told]
         rewards = [float(one.id % 3 == one.arm) for one in told]
         experiment.tell_many(ids, {"reward": rewards, "seconds": [1.0 + one.arm for one in told]})
-    return experiment._now().to_json()
+    return ledger_of(experiment).to_json()
 
 
 def described():

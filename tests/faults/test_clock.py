@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from experiment_samples import outcomes_of
 from inside.service import check
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.errors import ClosedError
@@ -31,7 +32,7 @@ def play(experiment, rounds=40):
 
 
 def times(experiment):
-    return [(one.proposal.number, one.proposal.at) for one in experiment._store.table()]
+    return [(one.proposal.number, one.proposal.at) for one in outcomes_of(experiment)]
 
 
 def is_in_order(found):

@@ -6,6 +6,7 @@ import time
 import httpx
 import pytest
 
+from experiment_samples import outcomes_of
 from inside.service import check
 from orthobandit import Experiment
 from service_samples import TWO, ended, is_problem, ready, started
@@ -41,7 +42,7 @@ def test_a_full_disk_is_a_503_that_ends_when_there_is_room(tmp_path):
     finally:
         ended(process)
     with Experiment.open(where, name="page") as page:
-        found = {one.proposal.number: one.rewards["reward"] for one in page._store.table() if one.rewards}
+        found = {one.proposal.number: one.rewards["reward"] for one in outcomes_of(page) if one.rewards}
     assert found == told  # what was refused is not there either
     assert len(told) > 20
     assert check(where) == []

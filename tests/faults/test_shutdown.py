@@ -11,6 +11,7 @@ from threading import Thread
 import httpx
 import pytest
 
+from experiment_samples import store_of
 from orthobandit import Experiment
 from service_samples import TWO, ended, ready, started
 
@@ -47,7 +48,7 @@ def test_what_has_begun_is_answered(tmp_path, how):
             process.stdout.close()
     with Experiment.open(where, name="page") as page:
         assert page.report().settled == 1
-        assert page._store.snapshot() is not None  # its state was kept
+        assert store_of(page).snapshot() is not None  # its state was kept
 
 
 def is_listening(port):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from experiment_samples import ledger_of
 from mutants import KINDS, mutants, survivors
 from orthobandit import (
     AnytimeElimination,
@@ -91,7 +92,7 @@ def live(seed, pairs="all"):
             values["crash"] = (rng.random(len(told)) < crashes[shown]).astype(float)
         if told:
             experiment.tell_many([one.id for one in told], values)
-        left = np.flatnonzero(~experiment._now().feed.retired)
+        left = np.flatnonzero(~ledger_of(experiment).feed.retired)
         # Without the reference arm a winner could never be cleared, and there would be no certificate.
         leaving = left[left > 0] if crashes is not None else left
         if rng.random() < 0.03 and len(left) > 1:

@@ -8,6 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
+from experiment_samples import outcomes_of
 from inside.experiment import EdgePlan
 from orthobandit import ArmSet, Experiment, Personalised
 from orthobandit.errors import ClosedError, ParameterError, ServiceError
@@ -173,7 +174,7 @@ def test_nothing_is_lost_or_counted_twice_while_the_server_is_away(tmp_path):
     edge._client.close()
     with Experiment.open(where, name="page") as experiment:
         assert experiment.report().proposals == 2
-        assert [one.rewards for one in experiment._store.table()] == [{"reward": 4.0}, {}]
+        assert [one.rewards for one in outcomes_of(experiment)] == [{"reward": 4.0}, {}]
 
 
 def test_who_is_refused_hears_why(place):

@@ -11,6 +11,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from experiment_samples import outcomes_of
 from inside.service import check
 from orthobandit import Experiment
 from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS, PLANS
@@ -133,7 +134,7 @@ def test_two_servers_plan_once_and_count_once_while_the_keeper_is_killed(postgre
             process.wait()
             process.stdout.close()
     with Experiment.open(postgres, name="plans") as plans:
-        found = {one.proposal.number: one.rewards["reward"] for one in plans._store.table() if one.rewards}
+        found = {one.proposal.number: one.rewards["reward"] for one in outcomes_of(plans) if one.rewards}
         assert plans.replay().is_equal
         assert plans.audit().passed
     assert told.items() <= found.items()

@@ -6,6 +6,7 @@ from threading import Thread
 import pytest
 import sqlalchemy as sa
 
+from experiment_samples import outcomes_of
 from inside.experiment import MAX_KEPT_CONNECTIONS, SQLStore
 from inside.service import Registry
 from orthobandit import AnytimeElimination, ArmSet, Experiment
@@ -46,7 +47,7 @@ def test_two_servers_count_everything_once(postgres):
         assert one.get(f"{SALES}/report").json()["proposals"] == 11
         assert "ann" in other.get(f"{SALES}/export").text
     with Experiment.open(postgres, name="sales") as sales:
-        [first, *_] = sales._store.table()
+        [first, *_] = outcomes_of(sales)
         assert first.rewards == {"reward": 5 + 3 * 5}  # five common keys, and five of each thread
         assert sales.replay().is_equal
 

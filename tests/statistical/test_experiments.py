@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from experiment_samples import ledger_of
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.policy import POLICIES, named_policy
 
@@ -70,7 +71,7 @@ def played(policy, world, steps, look):
             for one, at, reward in zip(proposals, times, rewards, strict=True)
             if np.isfinite(at)
         ]
-        if step % LOOKS == LOOKS - 1 and look(experiment._now()):
+        if step % LOOKS == LOOKS - 1 and look(ledger_of(experiment)):
             return True, experiment
     return False, experiment
 
@@ -123,7 +124,7 @@ def error_rate(policy, runs, steps, seed):
 
         bad, experiment = played(policy, world, steps, wrong)
         failed += bad
-        declared += int(experiment._now().feed.state.declared) >= 0
+        declared += int(ledger_of(experiment).feed.state.declared) >= 0
     return failed, declared
 
 

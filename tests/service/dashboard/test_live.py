@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dashboard_samples import in_words, visiting
+from experiment_samples import store_of
 from inside.service import Registry
 from orthobandit import ArmSet, Experiment
 from orthobandit.service import Client
@@ -140,7 +141,7 @@ def test_allocation_and_baseline_are_those_of_the_log(registry):
     assert shares["old"][0] == shares["new"][0] == 0.5
     assert shares["new"][-1] == page.report().arms[1].probability == 1.0
     assert len(found["allocation"]["at"]) == len(shares["old"]) == page.glance().plan
-    proposals = page._store.proposals([1, 600])
+    proposals = store_of(page).proposals([1, 600])
     level = found["baseline"]["level"]
     assert (level[0], level[-1]) == tuple(one.forecasts[0] for one in proposals)
     assert len(level) == 160

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from experiment_samples import store_of
 from inside.experiment import SharedLedger
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ConflictError, RewardError, StorageError
@@ -113,7 +114,7 @@ def test_one_that_is_cancelled_holds_up_nobody(live):
 
 
 def test_a_store_that_fails_is_told_to_all_and_tried_again(live, monkeypatch):
-    store, exclusive = live._store, type(live._store).exclusive
+    store, exclusive = store_of(live), type(store_of(live)).exclusive
 
     def failing(self):
         raise StorageError("the disk is full")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.unit.experiment.recorded import MODES, PLANE, fed, held_back, shop, visited
 
+from experiment_samples import ledger_of
 from inside.experiment import Ledger
 from mutants import reseal
 from orthobandit import AnytimeElimination, ArmSet, Experiment
@@ -229,13 +230,13 @@ def test_the_head_survives_a_restart_and_a_replay_of_the_log(tmp_path):
 
 def test_experiments_of_earlier_releases_go_on_without_certificates():
     experiment = Experiment.memory(ArmSet.one_hot(2), rewards=(0, 1))
-    state = experiment._now().to_json()
+    state = ledger_of(experiment).to_json()
     del state["book"]["record"]
     state["book"] |= {"feeds": [], "since": [[0, 0], [0, 0]]}  # as release 0.2 kept them
     ledger = Ledger.from_json(experiment.settings, state)
     assert ledger.feed.record is None
     assert ledger.to_json()["book"]["record"] is None
-    experiment._now().feed.record = None
+    ledger_of(experiment).feed.record = None
     told(experiment, np.random.default_rng(3), [0.2, 0.8], 300)
     assert experiment.report().declared == "1"
     for refused in (experiment.certificate, experiment.head):
@@ -281,7 +282,7 @@ def test_rounds_in_flight_are_unbiased_for_an_arm_that_shares_their_features(rew
         tell(experiment.ask_many(25))
     in_flight = experiment.ask_many(400)
     experiment.extend(ArmSet(points, list("abcd")))
-    widened = list(experiment._now().feed.plans.values())
+    widened = list(ledger_of(experiment).feed.plans.values())
     tell(in_flight)
     plans = [plan for plan in widened if np.ptp(plan.values) > 0.01]
     assert plans
@@ -408,13 +409,13 @@ def test_rounds_in_flight_when_tests_begin_again_do_not_count_for_them(rewards, 
             [one.id for one in proposals], (rng.random(len(proposals)) < chances).astype(float)
         )
 
-    while int(experiment._now().feed.state.stage) < 2:
+    while int(ledger_of(experiment).feed.state.stage) < 2:
         tell(experiment.ask_many(20))
     for _ in range(10):
         tell(experiment.ask_many(20))
     in_flight = experiment.ask_many(200)
     if change == "retire":
-        experiment.retire(int(experiment._now().feed.state.leader))
+        experiment.retire(int(ledger_of(experiment).feed.state.leader))
     else:
         experiment.extend(ArmSet.one_hot(4))
     tell(in_flight)
@@ -424,7 +425,7 @@ def test_rounds_in_flight_when_tests_begin_again_do_not_count_for_them(rewards, 
     with np.errstate(all="ignore"):
         for number, entry in enumerate(document["entries"], start=1):
             replay.follow(number, entry)
-    state = experiment._now().feed.state
+    state = ledger_of(experiment).feed.state
     # The verifier derives from the entries alone what the policy keeps in its state.
     assert replay.first_plan.tolist() == state.first_plan.tolist()
     assert replay.first_plan.max() > 1

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from experiment_samples import entries_of, ledger_of, store_of
 from inside.experiment import Asked, Settings, SharedLedger
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit.errors import (
@@ -25,7 +26,7 @@ from .conftest import played
 
 
 def ledger(experiment):
-    return experiment._now()
+    return ledger_of(experiment)
 
 
 # Order of draws
@@ -93,7 +94,7 @@ def test_a_batch_is_what_single_requests_are(make):
     rewards = np.tile([1.0, 0.0, 0.0, 1.0, 0.0], 40)
     numbers = [proposal.id for proposal in many.ask_many(200)]
     singles = [one.ask() for _ in range(200)]
-    assert [p.arm for p in singles] == [row.arm for row in many._store.proposals(numbers)]
+    assert [p.arm for p in singles] == [row.arm for row in store_of(many).proposals(numbers)]
     many.tell_many(numbers, rewards)
     for proposal, reward in zip(singles, rewards, strict=True):
         one.tell(proposal.id, reward)
@@ -153,7 +154,7 @@ def test_audit_finds_an_arm_that_was_not_drawn(make):
     experiment.ask_many(20)
 
     def doctored():
-        for seq, entry in experiment._store.entries():
+        for seq, entry in entries_of(experiment):
             if isinstance(entry, Asked):
                 arms = entry.arms.copy()
                 arms[12] = (arms[12] + 1) % 3
@@ -549,7 +550,7 @@ def test_replay_notices_another_state(make):
     experiment.tell(experiment.ask().id, 1.0)
     state = ledger(experiment).to_json()
     state["drawn"][0] += 1
-    found = replay_log(experiment.settings, experiment._store.entries(), 10**9, state)
+    found = replay_log(experiment.settings, entries_of(experiment), 10**9, state)
     assert found.difference.startswith("state.drawn[0]")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiment_samples import entries_of, ledger_of, outcomes_of, store_of
 from inside.experiment import Noted
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Metric
 from orthobandit.errors import (
@@ -52,12 +53,12 @@ def test_an_experiment_goes_on_without_a_snapshot_as_with_one(path, clock, monke
     experiment = Experiment.create(path, ARMS, POLICY, window=30, clock=clock)
     played(experiment, clock, 150, [0.3, 0.4, 0.5], np.random.default_rng(2), delay=20.0)
     experiment._shared.queue.call(lambda: experiment._shared._keeping).join()
-    seq, _ = experiment._store.snapshot()
+    seq, _ = store_of(experiment).snapshot()
     assert seq >= 50
-    state = experiment._now().to_json()
+    state = ledger_of(experiment).to_json()
     # Neither closed nor told: another process finds what was acknowledged.
     again = Experiment.open(path, clock=clock)
-    assert again._now().to_json() == state
+    assert ledger_of(again).to_json() == state
 
 
 def test_a_unit_keeps_its_proposal_after_a_restart(path):
@@ -135,7 +136,7 @@ def check_after_death(path, moments):
     Experiment.create(path, ARMS, POLICY).close()
     said = killed(path, moments)
     with Experiment.open(path) as experiment:
-        rewards = {one.proposal.number: one.rewards for one in experiment._store.table()}
+        rewards = {one.proposal.number: one.rewards for one in outcomes_of(experiment)}
         assert all(rewards[number] == {"reward": float(number % 3 == 0)} for number in said)
         assert experiment.replay().is_equal
         assert experiment.audit().passed
@@ -155,7 +156,7 @@ def test_nothing_acknowledged_is_lost_to_fifty_deaths(path):
 def test_a_full_disk_loses_nothing_and_the_experiment_goes_on(path):
     experiment = Experiment.create(path, ARMS, POLICY)
     experiment.tell(experiment.ask().id, 1.0)
-    file = experiment._store._connection
+    file = store_of(experiment)._connection
     limit = file.exec_driver_sql("PRAGMA page_count").scalar()
     file.exec_driver_sql(f"PRAGMA max_page_count = {limit}").close()
     file.rollback()
@@ -166,7 +167,7 @@ def test_a_full_disk_loses_nothing_and_the_experiment_goes_on(path):
 
     with pytest.raises(StorageError):
         fill()
-    file = experiment._store._connection
+    file = store_of(experiment)._connection
     file.exec_driver_sql("PRAGMA max_page_count = 1000000").close()
     file.rollback()
     assert experiment.replay().is_equal
@@ -219,12 +220,12 @@ def test_looking_writes_only_what_a_window_has_settled(tmp_path):
         tmp_path / "a.db", ArmSet.one_hot(2), rewards=(0, 1), window=5.0, clock=lambda: next(now)
     )
     made.ask()
-    before = [entry.kind for _, entry in made._store.entries() if isinstance(entry, Noted)]
+    before = [entry.kind for _, entry in entries_of(made) if isinstance(entry, Noted)]
     made.report()
     made.report()
-    assert [entry.kind for _, entry in made._store.entries() if isinstance(entry, Noted)] == before
+    assert [entry.kind for _, entry in entries_of(made) if isinstance(entry, Noted)] == before
     assert made.report().settled == 1  # after the window
     assert made.report().settled == 1
-    assert [entry.kind for _, entry in made._store.entries() if isinstance(entry, Noted)] == [*before, "plan"]
+    assert [entry.kind for _, entry in entries_of(made) if isinstance(entry, Noted)] == [*before, "plan"]
     assert made.replay().is_equal
     made.close()

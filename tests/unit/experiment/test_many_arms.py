@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.experiment.recorded import MODES, fed
 
+from experiment_samples import ledger_of
 from mutants import reseal
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 from orthobandit.policy.anytime.leaders import Leaders
@@ -30,7 +31,7 @@ def test_nothing_is_refused_beyond_a_thousand_arms(tmp_path):
     experiment = Experiment.create(where, ArmSet(POINTS[:COUNT]), rewards=(0, 1), key="3" * 32)
     for _ in range(10):
         visit(experiment, 100, rng)
-    assert isinstance(experiment._now().feed.state, Leaders)
+    assert isinstance(ledger_of(experiment).feed.state, Leaders)
     before = experiment.report()
     assert not all(arm.is_active for arm in before.arms)
     leader = before.leader
@@ -92,7 +93,7 @@ def test_guardrails_judge_beyond_a_thousand_arms(tmp_path):
         if step == 8:
             experiment.extend(ArmSet(POINTS))
     report = experiment.report()
-    assert isinstance(experiment._now().feed.state, Leaders)
+    assert isinstance(ledger_of(experiment).feed.state, Leaders)
     assert report.arms[best].is_retired
     assert report.holdout is not None
     assert sum(arm.silent for arm in report.arms) > 0
@@ -187,7 +188,7 @@ def test_a_reference_arm_that_was_dropped_is_shown_for_guardrails(rewards):
             "crash": (rng.random(60) < 0.02).astype(float),
         }
         experiment.tell_many([one.id for one in proposals], values)
-        book = experiment._now().feed
+        book = ledger_of(experiment).feed
         if book.is_compared:
             shown = True
             x = points - points.mean(axis=0)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from experiment_samples import ledger_of
 from orthobandit import AnytimeElimination, ArmSet, Experiment, InformationDirected, Personalised
 from orthobandit.errors import ClosedError, ParameterError, RewardError
 
@@ -124,7 +125,7 @@ def test_a_holdout_is_shown_the_first_arm_and_teaches_nothing():
     assert 5 < len(held) < 35
     assert {one.label for one in held} == {"A"}
     experiment.tell_many([one.id for one in shown], [1.0] * 40)
-    assert experiment._now().feed.state.comparison.rounds == 40 - len(held)
+    assert ledger_of(experiment).feed.state.comparison.rounds == 40 - len(held)
 
 
 @pytest.mark.parametrize("rewards", [(0, 1), None])
@@ -132,7 +133,7 @@ def test_the_state_survives_json_exactly(rewards):
     policy = Personalised(["mobile"], RULES, rewards=rewards)
     experiment = Experiment.memory(ARMS, policy, rewards=None if rewards else "unknown", key=KEY)
     play(experiment, 60)
-    state = experiment._now().feed.state
+    state = ledger_of(experiment).feed.state
     kept = json.loads(json.dumps(policy.dump(state), allow_nan=False))
     assert policy.dump(policy.load(ARMS, kept)) == policy.dump(state)
 
@@ -144,10 +145,10 @@ def test_effects_have_intervals_where_rewards_are_declared():
     )
     for one in (exact, rough):
         play(one, 100)
-    first, *_ = exact.settings.policy.effects(exact._now().feed.state)
+    first, *_ = exact.settings.policy.effects(ledger_of(exact).feed.state)
     assert (first.arm, first.reference, first.column) == ("B", "A", None)
     assert first.low < first.estimate < first.high
-    effects = rough.settings.policy.effects(rough._now().feed.state)
+    effects = rough.settings.policy.effects(ledger_of(rough).feed.state)
     assert [(one.arm, one.column) for one in effects] == [
         ("B", None),
         ("B", "mobile"),
@@ -163,7 +164,7 @@ def test_arms_with_features_share_their_effects():
     for k in range(10):
         shown = experiment.ask(f"user {k}", context={"hour": k / 10})
         experiment.tell(shown.id, 1.0)
-    effects = experiment.settings.policy.effects(experiment._now().feed.state)
+    effects = experiment.settings.policy.effects(ledger_of(experiment).feed.state)
     # Two steps are twice one step, for everybody and per hour.
     assert effects[2].estimate == pytest.approx(2 * effects[0].estimate)
     assert effects[3].estimate == pytest.approx(2 * effects[1].estimate)

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.experiment.recorded import entries_of
 
 import orthobandit.verify as alone
+from experiment_samples import ledger_of
 from mutants import reseal
 from orthobandit import ArmSet, Experiment, Personalised
 from orthobandit.errors import ParameterError
@@ -51,7 +52,9 @@ def live(seed):
             waiting += list(zip(shown, contexts, strict=True))
         rng.shuffle(waiting)
         told = [waiting.pop() for _ in range(int(len(waiting) * rng.uniform(0.2, 0.9)))]
-        told = [one for one in told if rng.random() < 0.9 and one[0].id >= experiment._now().waiting.first]
+        told = [
+            one for one in told if rng.random() < 0.9 and one[0].id >= ledger_of(experiment).waiting.first
+        ]
         if told:
             arms = [one.arm for one, _ in told]
             values = rewards_of(rng, arms, [context for _, context in told])
@@ -130,7 +133,7 @@ def test_a_file_goes_on_with_the_same_chain(tmp_path):
 
 def test_experiments_without_a_commitment_say_so():
     experiment = begun()
-    experiment._now().feed.record = None
+    ledger_of(experiment).feed.record = None
     with pytest.raises(ParameterError, match="begun by a release that gave no certificates of rules"):
         experiment.head()
 

@@ -7,6 +7,7 @@ from zlib import compress
 import numpy as np
 import pytest
 
+from experiment_samples import ledger_of
 from inside._foundation import unpacked
 from inside.experiment import Ledger
 from orthobandit import ArmSet, Experiment
@@ -64,7 +65,7 @@ def made():
 
 @pytest.mark.parametrize("earlier", [as_lists, as_texts])
 def test_states_of_earlier_releases_are_read(made, earlier):
-    state = made._now().to_json()
+    state = ledger_of(made).to_json()
     kept = json.loads(json.dumps(earlier(state)))
     assert kept != json.loads(json.dumps(state))
     assert Ledger.from_json(made.settings, kept).to_json() == state
@@ -73,6 +74,6 @@ def test_states_of_earlier_releases_are_read(made, earlier):
 @pytest.mark.parametrize("earlier", [as_lists, as_texts])
 def test_states_without_anything_that_waits_are_read(earlier):
     made = Experiment.memory(ArmSet.one_hot(3), rewards=(0, 1), key="7" * 64)
-    state = made._now().to_json()
+    state = ledger_of(made).to_json()
     kept = json.loads(json.dumps(earlier(state)))
     assert Ledger.from_json(made.settings, kept).to_json() == state

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from experiment_samples import entries_of
 from orthobandit import ArmSet, Experiment, Metric, Personalised
 from orthobandit.errors import ParameterError
 from orthobandit.verify import verify
@@ -118,7 +119,7 @@ def test_what_nobody_can_store_is_refused_before_anything_is_written(extra):
     experiment = begun()
     with pytest.raises(ParameterError, match="must be a finite number by name"):
         experiment.ask("ann", context={"mobile": 1.0, "hour": 0.0, **extra})
-    kinds = {getattr(entry, "kind", "asked") for _, entry in experiment._store.entries()}
+    kinds = {getattr(entry, "kind", "asked") for _, entry in entries_of(experiment)}
     assert kinds <= {"begin", "plan", "tick"}
     assert experiment.replay().is_equal
 

@@ -5,6 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
+from experiment_samples import entries_of, ledger_of
 from inside.experiment import Asked, Told
 from orthobandit import ArmSet, Experiment, Metric
 from orthobandit.errors import ConflictError, ParameterError, RewardError, UnknownProposalError
@@ -39,7 +40,7 @@ def telling(experiment, number, reward):
 
 
 def entries(experiment, kind):
-    return [entry for _, entry in experiment._store.entries() if isinstance(entry, kind)]
+    return [entry for _, entry in entries_of(experiment) if isinstance(entry, kind)]
 
 
 def test_those_who_ask_share_an_entry(live):
@@ -71,7 +72,8 @@ def test_draws_are_those_of_one_by_one(live, tmp_path):
         assert live.report().arms == alone.report().arms
         together(*(asking(live, count=3) for _ in range(4)))
         after = [alone.ask_many(3) for _ in range(4)][-1]
-        assert live._now().waiting.to_json()["forecasts"] == alone._now().waiting.to_json()["forecasts"]
+        waiting = [ledger_of(experiment).waiting.to_json() for experiment in (live, alone)]
+        assert waiting[0]["forecasts"] == waiting[1]["forecasts"]
         assert after[-1].id == 62
 
 
@@ -103,7 +105,7 @@ def test_rewards_that_add_up_are_added_each(tmp_path):
     with Experiment.create(tmp_path / "sums.db", ARMS, **sums) as live:
         live.ask_many(2)
         together(*(telling(live, 1, 2.0) for _ in range(5)), telling(live, 2, 1.0))
-        assert live._now().waiting.provisional(0)[1].tolist() == [10.0, 1.0]
+        assert ledger_of(live).waiting.provisional(0)[1].tolist() == [10.0, 1.0]
         assert live.replay().is_equal
 
 
@@ -121,7 +123,7 @@ def test_metrics_and_covariates_go_together_with_their_like(tmp_path):
         assert sorted(one.id for one in found[:-1]) == list(range(1, 11))
         both = [telling(live, one.id, {"reward": 1.0, "seconds": 2.5}) for one in found[:5]]
         together(*both, *(telling(live, one.id, 0.0) for one in found[5:-1]))
-        values = live._now().waiting._values
+        values = ledger_of(live).waiting._values
         assert np.count_nonzero(~np.isnan(values[0, :10])) == 10
         assert live.replay().is_equal
 

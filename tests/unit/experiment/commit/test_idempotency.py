@@ -8,6 +8,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
+from experiment_samples import outcomes_of, store_of
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ConflictError, ParameterError, RewardError, StorageError
 from orthobandit.experiment.commit.requests import REMEMBERED_SECONDS
@@ -17,7 +18,7 @@ SUMS = {"rewards": (0, 10), "window": "7d", "add": True}
 
 
 def told(experiment):
-    return [outcome.rewards for outcome in experiment._store.table()]
+    return [outcome.rewards for outcome in outcomes_of(experiment)]
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -114,7 +115,7 @@ def test_fingerprints_stay_the_same_over_releases(tmp_path):
         sales.once("ask").ask_many(units=["ann"], covariates=[{"b": 1, "a": 2.5}])
         sales.once("tell").tell(1, 2.0)
         sales.once("stop").stop("done")
-        with sales._store.exclusive() as writer:
+        with store_of(sales).exclusive() as writer:
             found = {key: json.loads(writer.recall(key))["request"] for key in ("ask", "tell", "stop")}
     assert found == {
         "ask": "3f87b17ea444835462a60211aba9c4e0",

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from experiment_samples import outcomes_of
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import CopyError
 from orthobandit.experiment import AsyncExperiment
@@ -96,7 +97,7 @@ def test_an_interrupt_anywhere_leaves_a_file_usable(tmp_path):
     with Experiment.create(tmp_path / "live.db", ARMS, rewards=(0, 1)) as live:
         asked, told = play(live)
     with Experiment.open(tmp_path / "live.db") as live:
-        rewards = {one.proposal.number: one.rewards for one in live._store.table()}
+        rewards = {one.proposal.number: one.rewards for one in outcomes_of(live)}
         assert asked <= rewards.keys()
         assert {number: rewards[number]["reward"] for number in told} == told
         assert live.audit().passed
@@ -106,7 +107,7 @@ def test_an_interrupt_anywhere_leaves_a_file_usable(tmp_path):
 def test_an_interrupt_anywhere_leaves_one_in_memory_usable():
     live = Experiment.memory(ARMS, rewards=(0, 1))
     asked, told = play(live)
-    rewards = {one.proposal.number: one.rewards for one in live._store.table()}
+    rewards = {one.proposal.number: one.rewards for one in outcomes_of(live)}
     assert asked <= rewards.keys()
     assert {number: rewards[number]["reward"] for number in told} == told
     assert live.replay().is_equal

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from experiment_samples import ledger_of
 from inside.experiment import SharedLedger
 from orthobandit import ArmSet, Experiment
 from orthobandit.errors import ConflictError, RewardError
@@ -124,7 +125,7 @@ def test_a_key_that_another_remembered_meanwhile_is_done_once(where):
         one._now_at = other._methods._clock()
         one._methods._clock = clock
         one.once("sale").tell(number, 5.0)
-        assert one._now().waiting.provisional(0)[1].tolist() == [5.0]
+        assert ledger_of(one).waiting.provisional(0)[1].tolist() == [5.0]
 
 
 def test_a_long_request_holds_up_no_other_experiment(where):

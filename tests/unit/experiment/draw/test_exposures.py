@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiment_samples import exposure_counts
+from experiment_samples import exposure_counts, ledger_of, outcomes_of
 from inside.experiment import EdgePlan
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Metric
 from orthobandit.errors import ClosedError, ConflictError, ParameterError, RewardError
@@ -122,7 +122,7 @@ def test_exposures_of_a_plan_that_has_ended_count_for_it(tmp_path):
     with Experiment.create(tmp_path / "late.db", ArmSet.one_hot(3, LABELS), **settings) as experiment:
         old, late = drawn(experiment, 30)
         first = 100
-        while old.plan in (int(one.number) for one in experiment._now().feed.plans.values()):
+        while old.plan in (int(one.number) for one in ledger_of(experiment).feed.plans.values()):
             _, draws = drawn(experiment, 200, first)
             posted(experiment, draws, np.linspace(0, 1, 200))
             first += 200
@@ -228,7 +228,7 @@ def test_covariates_are_kept_with_their_units():
     _, draws = drawn(experiment, 6)
     given = [{"basket": float(place)} for place in range(6)]
     assert exposure_counts(posted(experiment, draws, covariates=given)) == (6, 0, 0, 0)
-    rows = {row.unit: row for row in (one.proposal for one in experiment._store.table())}
+    rows = {row.unit: row for row in (one.proposal for one in outcomes_of(experiment))}
     assert [rows[one.unit].covariates["basket"] for one in draws] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     with pytest.raises(ParameterError, match="'basket' is missing"):
         posted(experiment, drawn(experiment, 2, 50)[1])

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from experiment_samples import exposure_counts
+from experiment_samples import exposure_counts, ledger_of
 from inside.experiment import EdgePlan
 from orthobandit import ArmSet, Experiment, Personalised
 from orthobandit.errors import ClosedError, ConflictError, ParameterError
@@ -64,8 +64,8 @@ def test_exposures_count_as_visitors_and_all_can_be_recomputed():
     assert exposure_counts(posted(experiment, draws[40:], rewards[40:])) == (0, 20, 20, 0)
     report = experiment.report()
     assert (report.proposals, report.settled) == (160, 160)
-    held = experiment._now().holdout[0].counts.sum()
-    assert experiment._now().feed.state.comparison.rounds == 160 - held
+    held = ledger_of(experiment).holdout[0].counts.sum()
+    assert ledger_of(experiment).feed.state.comparison.rounds == 160 - held
     assert held > 5
     assert experiment.audit().passed
     assert experiment.replay().is_equal

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from experiment_samples import entries_of, ledger_of, store_of
 from inside._foundation import STATE_FORMAT
 from inside.experiment import Ledger, Noted, resume
 from inside.service import check
@@ -35,13 +36,13 @@ def test_rounds_of_recorded_plans_are_counted_by_who_would_not_have_made_them(tm
         old = begun(path)
         for place in range(30):
             visit(old, 10 * place)
-        settled = old._now().feed.now().rounds
+        settled = ledger_of(old).feed.now().rounds
     new = Experiment.open(path, clock=Clock())
-    feed = new._now().feed
+    feed = ledger_of(new).feed
     assert feed.differences.count
     assert int(feed.now().rounds) == int(settled) == 300
     assert feed.unused == 0
-    assert feed.current == old._store.distribution(feed.current)["number"]
+    assert feed.current == store_of(old).distribution(feed.current)["number"]
     assert new.report().unused == 0
     # The plan on record stays until the policy has its next one, which is on record before it is drawn from.
     numbers = [one["number"] for one in plans_of(new)]
@@ -74,7 +75,7 @@ def test_an_arm_that_another_release_retired_stays_out(tmp_path):
     more = {"metrics": [Metric("seconds", (0, 10))], "guardrails": [Guardrail("seconds")]}
     old = begun(path, **more)
     place = 0
-    while not old._now().feed.retired.any():
+    while not ledger_of(old).feed.retired.any():
         shown = old.ask_many(10)
         values = {"reward": [0.0] * 10, "seconds": [9.0 if one.arm == 2 else 1.0 for one in shown]}
         old.tell_many([one.id for one in shown], values)
@@ -83,8 +84,8 @@ def test_an_arm_that_another_release_retired_stays_out(tmp_path):
         # A release whose guardrails are slower has not seen it yet.
         patch.setattr("orthobandit.experiment.ledger.health.MIN_BUCKET", 10_000)
         new = Experiment.open(path, clock=Clock())
-        assert new._now().feed.retired.tolist() == [False, False, True]
-        assert [arm for arm, _ in new._now().retirements] == [2]
+        assert ledger_of(new).feed.retired.tolist() == [False, False, True]
+        assert [arm for arm, _ in ledger_of(new).retirements] == [2]
         assert 2 not in {one.arm for one in new.ask_many(50)}
 
 
@@ -99,7 +100,7 @@ def test_a_policy_that_cannot_count_rounds_of_others_plans_anew(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SBE, "explore", lambda *given: (np.array([0.25, 0.25, 0.5]), 50))
         new = Experiment.open(path, clock=Clock())
-        feed = new._now().feed
+        feed = ledger_of(new).feed
         assert feed.differences.count
         unused = feed.unused
         assert unused == 120  # its regression would be biased by rounds of another distribution
@@ -108,7 +109,7 @@ def test_a_policy_that_cannot_count_rounds_of_others_plans_anew(tmp_path):
         made = [one["plan"]["number"] for one in plans_of(new)]
         assert made == list(range(1, len(made) + 1))
         assert len(made) >= len(before) + 3  # one at once, and one after each fifty rounds
-        assert new._now().feed.unused == unused
+        assert ledger_of(new).feed.unused == unused
         assert new.audit().passed
         assert new.replay().passed
 
@@ -122,7 +123,7 @@ def test_rounds_of_a_plan_that_lasts_otherwise_are_not_lost(tmp_path):
             visit(old, 10 * place)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SBE, "_phase_rounds", lambda *given: 50)
-        feed = Experiment.open(path, clock=Clock())._now().feed
+        feed = ledger_of(Experiment.open(path, clock=Clock())).feed
         assert feed.differences.count
         assert feed.unused == 0  # the distributions are the same
 
@@ -137,7 +138,7 @@ def test_drafts_are_not_part_of_a_snapshot(tmp_path):
     with Experiment.open(path, clock=Clock()) as new:
         new.report()
     with Experiment.open(path, clock=Clock()) as new:
-        assert new._now().feed.current == on_record
+        assert ledger_of(new).feed.current == on_record
         visit(new, 1000)
         assert new.audit().passed
         assert new.edge_plan().plan == plans_of(new)[-1]["plan"]["number"]
@@ -145,7 +146,7 @@ def test_drafts_are_not_part_of_a_snapshot(tmp_path):
 
 def test_notes_and_states_of_a_newer_format_are_refused_by_name(tmp_path):
     with begun(tmp_path / "one.sqlite") as experiment:
-        state = experiment._now().to_json()
+        state = ledger_of(experiment).to_json()
         settings = experiment.settings
     newer = {"format": STATE_FORMAT + 1, "release": "9.1.0"}
     with pytest.raises(VersionError, match=r"pip install 'orthobandit>=9\.1\.0'"):
@@ -157,7 +158,7 @@ def test_notes_and_states_of_a_newer_format_are_refused_by_name(tmp_path):
 
 def test_a_state_of_another_release_that_cannot_be_read_is_rebuilt(tmp_path):
     with begun(tmp_path / "one.sqlite") as experiment:
-        state = experiment._now().to_json()
+        state = ledger_of(experiment).to_json()
         settings = experiment.settings
     del state["book"]["state"]["totals"]
     with pytest.raises(Exception, match="totals"):
@@ -192,11 +193,11 @@ def test_a_state_that_another_processor_rounded_is_told_from_one_that_was_change
     for _ in range(20):
         shown = experiment.ask_many(20)
         experiment.tell_many([one.id for one in shown], rng.random(20).round())
-    ledger = experiment._now()
+    ledger = ledger_of(experiment)
     state = json.loads(json.dumps(ledger.to_json()))
     values = state["book"]["state"]["values"]
     state["book"]["state"]["values"] = [value * factor for value in values]
-    entries = list(experiment._store.entries())
+    entries = entries_of(experiment)
     found = replay_log(experiment.settings, entries, entries[-1][0], state)
     assert not found.is_equal
     assert (found.passed, found.is_rounding) == (passes, passes)

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from experiment_samples import entries_of, ledger_of, store_of
 from inside.experiment import Ledger, SharedLedger
 from orthobandit import ArmSet, Experiment, Metric
 from orthobandit.errors import StorageError
@@ -36,7 +37,7 @@ def plain(state):
 
 def test_a_snapshot_is_what_the_state_was(live):
     visited(live, 100)
-    ledger = live._now()
+    ledger = ledger_of(live)
     before, snapshot = plain(ledger.to_json()), take_snapshot(ledger)
     visited(live, 300)
     live.retire(2)
@@ -58,11 +59,11 @@ def test_nobody_waits_while_a_snapshot_is_kept(live, monkeypatch):
     monkeypatch.setattr(SharedLedger, "_keep", slowly)
     for _ in range(20):
         live.tell(live.ask().id, {"reward": 1.0, "seconds": 1.0})
-    assert live._store.snapshot() is None
+    assert store_of(live).snapshot() is None
     may_go.set()
     live._shared.queue.call(lambda: live._shared._keeping).join()
-    seq, state = live._store.snapshot()
-    entries = list(live._store.entries())
+    seq, state = store_of(live).snapshot()
+    entries = entries_of(live)
     assert 5 <= seq < len(entries)
     ledger = Ledger(live.settings)
     for _, entry in entries[:seq]:
@@ -96,6 +97,6 @@ def test_closing_keeps_the_newest_state(tmp_path):
         live.tell(live.ask().id, 1.0)
         last = live._shared.do(lambda turn: turn.seq)
     with Experiment.open(where) as again:
-        seq, state = again._store.snapshot()
+        seq, state = store_of(again).snapshot()
         assert seq == last
-        assert plain(again._now().to_json()) == state
+        assert plain(ledger_of(again).to_json()) == state

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from experiment_samples import entries_of, ledger_of
 from inside.service import DECLARED, Look, find_news
 from orthobandit import ArmSet, Experiment, Guardrail, Metric
 from orthobandit.service.dashboard.words import state_of
@@ -39,10 +40,10 @@ def test_a_glance_is_the_report_and_leaves_the_log_alone(pages):
     for one in pages.ask_many(30):
         pages.tell(one.id, float(one.arm))
     report = pages.report()
-    before = list(pages._store.entries())
+    before = entries_of(pages)
     glance = pages.glance()
     assert glance.report == report
-    assert len(list(pages._store.entries())) == len(before)
+    assert len(entries_of(pages)) == len(before)
     assert glance.at == before[-1][1].at
     assert glance.plan == pages.ask().plan
 
@@ -63,7 +64,7 @@ def test_health_and_guardrails_are_in_words(pages):
 
 
 def test_an_alarm_is_one(pages):
-    watch = pages._now().watch
+    watch = ledger_of(pages).watch
     for _ in range(20):
         watch.ratio = watch.ratio.and_of([0.5, 0.5], [540, 460])
     first = pages.glance().checks[0]

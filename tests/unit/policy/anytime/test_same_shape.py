@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.experiment.recorded import Fed
 
+from experiment_samples import ledger_of
 from inside.experiment import Ledger
 from orthobandit import AnytimeElimination, ArmSet, ContrastSequence, Experiment, SameShape
 from orthobandit.errors import ParameterError
@@ -94,7 +95,7 @@ def test_live_intervals_are_of_rewards_that_nobody_clipped():
 
 
 def test_clipped_sums_that_0_3_0_stored_are_forgotten():
-    ledger = live(15)._now()
+    ledger = ledger_of(live(15))
     stored = json.loads(json.dumps(ledger.to_json()))
     for is_new in (True, False):
         if not is_new:
