@@ -6,10 +6,9 @@ from functools import cache
 import numpy as np
 
 from cells_by_hand import cells_of, drawn
-from inside.logs import Gathered
+from inside.logs import Gathered, certify
 from orthobandit import ArmSet
 from orthobandit.logs import Question, analysis_of
-from orthobandit.logs.certificate import certify
 
 ROWS, HOURS = 2400, 60
 SQUARE = ArmSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], labels=["none", "red", "large", "both"])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthobandit.estimate.follow.rules import RuleCells, fourfold_places
+from inside.estimate import RuleCells, fourfold_places
 
 ARMS = ("A", "B", "C")
 RULES = {

@@ -12,9 +12,8 @@ from threading import Thread
 import httpx
 import uvicorn
 
-from inside.service import Registry, Tokens
+from inside.service import Registry, Tokens, prepare
 from orthobandit.service import create_app
-from orthobandit.service.warm_up import prepare
 
 TWO = {"key": "page", "arms": ["old", "new"], "rewards": [0, 1]}
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inside.reproduction import CONTENDERS, SECTIONS, Scope, build, derive
+from inside.reproduction import CONTENDERS, SECTIONS, Scope, Size, build, derive
 from inside.study import Cache, join, run_cells, where
-from orthobandit.reproduction.sections.regret import Size
 
 
 def data_of(section, seed, folder):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orthobandit.design.ball import enclosing_ball
+from inside.design import enclosing_ball
 
 KINDS = {
     "spread": lambda rng, n, r: rng.standard_normal((n, r)) * 10.0 ** rng.integers(-4, 4, size=r),

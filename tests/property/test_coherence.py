@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contradictions import contradictions
+from inside.estimate import project_intervals
 from inside.service import DECLARED, Look, find_news
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
-from orthobandit.estimate.confidence.coherence import project_intervals
 
 RUNS, FEW = 500, 10
 ROUNDS, STEP = 1600, 80

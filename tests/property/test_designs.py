@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inside._foundation import affine_frame
 from orthobandit import ArmSet
-from orthobandit._foundation.affine import affine_frame
 from orthobandit.design import anchor_design, centred_design, contrast_design, g_optimal_design
 
 KINDS = ["gaussian", "sphere", "clusters", "grid", "binary", "heavy", "duplicates", "flat", "lengths"]

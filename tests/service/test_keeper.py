@@ -12,9 +12,9 @@ import pytest
 import sqlalchemy as sa
 
 from experiment_samples import outcomes_of
+from inside.experiment import EVENTS, EXPERIMENTS, PLANS
 from inside.service import check
 from orthobandit import Experiment
-from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS, PLANS
 from orthobandit.service import Client
 from orthobandit.service.background.keeper import KeeperLock
 from service_samples import ready, served, started

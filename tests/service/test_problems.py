@@ -8,9 +8,9 @@ from contextlib import closing
 import httpx
 import pytest
 
+from inside.experiment import seal
 from orthobandit import Experiment
 from orthobandit.errors import StorageError, VersionError
-from orthobandit.experiment.store.sql.reader import seal
 from orthobandit.service import create_app
 from service_samples import TWO, is_problem, running, served
 

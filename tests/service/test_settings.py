@@ -13,9 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from inside.cli import configure_serve
 from inside.service import serve
 from orthobandit.cli import main
-from orthobandit.cli.service import configure_serve
 from orthobandit.errors import InputWarning, ParameterError
 from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, ConnectionLimits
 from orthobandit.service.settings import BY_NAME, SETTINGS, parse, read_file, read_settings, table

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from inside.policy import recentre, unpack_into
 from orthobandit.estimate import SubGaussian
 from orthobandit.policy.contextual import AdditiveNoise, InformationDirected, Offer
-from orthobandit.policy.contextual._residual_bounds import recentre, unpack_into
 from orthobandit.simulation import Gaussian
 from orthobandit.simulation.contextual import ContextualEnvironment, SphereOffers, simulate_offers
 

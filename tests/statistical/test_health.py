@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from inside.estimate import Constancy, Missing, SampleRatio
 from orthobandit import ArmSet, Bounded, Plan, Tally
-from orthobandit.estimate.health.constancy import Constancy
-from orthobandit.estimate.health.missing import Missing
-from orthobandit.estimate.health.sample_ratio import SampleRatio
 
 pytestmark = pytest.mark.statistical
 

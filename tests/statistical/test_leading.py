@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from inside.policy import playable
 from orthobandit import AnytimeElimination, ArmSet, Bounded, Environment, SubGaussian, Tally, simulate
 from orthobandit.estimate import NoBaseline
-from orthobandit.policy.anytime.plans import playable
 from orthobandit.simulation import CancelBest, Gaussian, Sine, Uniform, misses
 
 pytestmark = pytest.mark.statistical

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy
 
+from inside.policy import adjacent_design
 from orthobandit import ArmSet, Environment, simulate
 from orthobandit.policy import GBAI, AdjacentBAI, LazyTrackAndStop, LinGapE, ODLinBAI, P1Peace, Peace
-from orthobandit.policy.budget_peers import adjacent_design
 
 FALSE_ALARM = 1e-4
 

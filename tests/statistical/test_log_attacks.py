@@ -7,10 +7,18 @@ import pytest
 from scipy.stats import binom
 
 from inside.estimate import Follower, Measure
-from inside.logs import Asked, aim_of, follow_metric, gaps_of, metric_result, ratio_result, value_of
+from inside.logs import (
+    Asked,
+    aim_of,
+    by_segment,
+    follow_metric,
+    gaps_of,
+    metric_result,
+    ratio_result,
+    value_of,
+)
 from log_worlds import cells_from, paid_late, plain
 from orthobandit import Asymptotic, Bounded, analyse
-from orthobandit.logs.effects.segments import by_segment
 
 pytestmark = pytest.mark.statistical
 FALSE_ALARM = 1e-6

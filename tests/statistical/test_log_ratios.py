@@ -7,6 +7,7 @@ from tests.failure_rates import assert_kept
 
 from inside.logs import (
     Asked,
+    Joint,
     RatioScores,
     constant_ratios,
     difference_of_ratios,
@@ -15,10 +16,10 @@ from inside.logs import (
     lift_at_all_times,
     lifts_of,
     ratio_result,
+    series_of,
 )
 from log_worlds import cells_from
 from orthobandit import Asymptotic, Bounded
-from orthobandit.logs.effects.joint import Joint, series_of
 from ratio_worlds import RATIO_WORLDS, even, lifted, measure, ramped
 
 pytestmark = pytest.mark.statistical

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from inside.estimate import RuleMeasure, follow_rules
 from orthobandit.estimate import Asymptotic, Bounded
-from orthobandit.estimate.follow.rules import RuleMeasure, follow_rules
 from rule_worlds import LEVELS, LINES, PLANS, cells_by_hand, gained, make
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

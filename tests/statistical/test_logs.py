@@ -10,11 +10,10 @@ from tests.failure_rates import assert_kept
 
 from cells_by_hand import follow
 from inside.estimate import Follower, Measure
-from inside.logs import aim_of, diagnose, gaps_of, value_of
+from inside.logs import APART, MIXTURE, NAIVE, aim_of, diagnose, gaps_of, value_of
 from log_worlds import WORLDS
 from orthobandit import Asymptotic, Bounded
 from orthobandit.logs import Question
-from orthobandit.logs.peers import APART, MIXTURE, NAIVE
 
 pytestmark = pytest.mark.statistical
 

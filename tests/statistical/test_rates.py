@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from inside.estimate import LEVEL_SHARE, GapIntervals
+from inside.estimate import LEVEL_SHARE, GapIntervals, rates_of
 from orthobandit import ArmSet, Asymptotic, Bounded, Plan
-from orthobandit.estimate.follow.rates import rates_of
 
 pytestmark = pytest.mark.statistical
 FALSE_ALARM = 1e-6

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from inside._foundation import DrawTable, compiled_stream, tally_draws
-from inside.simulation import CHUNK_ROUNDS, Player
+from inside.simulation import CHUNK_ROUNDS, Player, add_gaussian, next_gamma, next_normal
 from orthobandit.simulation import (
     Adaptive,
     Bernoulli,
@@ -22,7 +22,6 @@ from orthobandit.simulation import (
     Uniform,
     one_hot,
 )
-from orthobandit.simulation.noise import add_gaussian, next_gamma, next_normal
 
 pytestmark = pytest.mark.statistical
 

@@ -6,9 +6,9 @@ from math import log, sqrt
 import numpy as np
 import pytest
 
+from inside.policy import xy_design
 from orthobandit import ArmSet
 from orthobandit.design import Design, anchor_design
-from orthobandit.policy.phased import xy_design
 from orthobandit.simulation import near_degenerate
 
 

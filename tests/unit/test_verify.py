@@ -15,10 +15,9 @@ from tests.unit.experiment.recorded import MODES, PLANE, entries_of, fed
 
 import orthobandit.verify as alone
 from certified_logs import certified
-from inside.estimate import EXPECTED, NEAR, WIDE, Pulls
+from inside.estimate import EXPECTED, NEAR, WIDE, Pulls, describe_mode
 from mutants import reseal
 from orthobandit.estimate import Evidence, PairGeometry, Tuning, augmented
-from orthobandit.estimate.certificate import describe_mode
 from orthobandit.estimate.confidence import evidence, modes, sequence, tightness
 from orthobandit.policy.anytime import all_pairs, delta, stages
 

@@ -12,10 +12,10 @@ import pytest
 from tests.unit.simulation.test_resume import ENVIRONMENT, mine
 from tests.unit.simulation.toys import FixedPolicy
 
+from inside.simulation import Job, job_fingerprint
 from orthobandit._foundation import fingerprint as _fingerprints
 from orthobandit.errors import ParameterError
 from orthobandit.simulation import Gaussian, PushLeader
-from orthobandit.simulation.runner import Job, job_fingerprint
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from inside.study import log_text
 from orthobandit import SBE, ArmSet, Environment, analyse, centred_design, simulate
 from orthobandit._foundation.frames import frame_of
 from orthobandit.errors import FeatureError, FileFormatError, InputWarning, MissingExtraError, ParameterError
 from orthobandit.experiment import Experiment
-from orthobandit.study.starter import log_text
 
 KINDS = {"pandas": pandas.DataFrame, "polars": polars.DataFrame, "pyarrow": pyarrow.Table}
 PAGES = {"page": ["plain", "sale", "both"], "price": [1.0, 0.5, 0.5], "video": [0, 0, 1]}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit._foundation.affine import affine_frame
+from inside._foundation import affine_frame
 from orthobandit.design import _d_optimal, _points
 from orthobandit.design._d_optimal import d_optimal
 from orthobandit.design._points import Points, View

@@ -8,11 +8,11 @@ import pytest
 from tests.unit.experiment.recorded import MODES, PLANE, fed, held_back, shop, visited
 
 from experiment_samples import ledger_of
+from inside.estimate import Certificate, Chain
 from inside.experiment import Ledger
 from mutants import reseal
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.errors import FileFormatError, OutputError, ParameterError
-from orthobandit.estimate.certificate import Certificate, Chain
 from orthobandit.experiment.certificate import certify
 from orthobandit.experiment.ledger.record import Record, commitment_of
 from orthobandit.policy import UniformAllocation

@@ -7,10 +7,9 @@ import pytest
 from tests.unit.experiment.recorded import MODES, fed
 
 from experiment_samples import ledger_of
+from inside.policy import MOST_PAIRED, Leaders
 from mutants import reseal
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
-from orthobandit.policy.anytime.leaders import Leaders
-from orthobandit.policy.anytime.policy import MOST_PAIRED
 from orthobandit.verify import LEADER_RULES, verify
 
 COUNT = MOST_PAIRED + 20

@@ -49,7 +49,7 @@ def test_the_help_of_every_option_is_in_the_docstring(option):
 
 def test_requests_take_names_defaults_and_help_from_the_options():
     pytest.importorskip("pydantic")
-    from orthobandit.service.api.experiments import CreateBody, GuardrailBody
+    from inside.service import CreateBody, GuardrailBody
 
     body = CreateBody.model_fields
     # The key of draws is a secret, which no request may choose; the request's own key is the name.

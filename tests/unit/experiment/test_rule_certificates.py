@@ -9,12 +9,12 @@ from tests.unit.experiment.recorded import entries_of
 
 import orthobandit.verify as alone
 from experiment_samples import ledger_of
+from inside.policy import COMPARISONS, parse_rule
 from mutants import reseal
 from orthobandit import ArmSet, Experiment, Personalised
 from orthobandit.errors import ParameterError
 from orthobandit.policy.contextual import Offer
 from orthobandit.policy.contextual import rules as library
-from orthobandit.policy.contextual.rule_text import COMPARISONS, parse_rule
 from personal_samples import ARMS, KEY, begun, play, rewards_of, visitors
 
 MODES = {"bounded": (0, 1), "asymptotic": None}

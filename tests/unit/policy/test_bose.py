@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from inside.design import enclosing_ball
 from orthobandit import ArmSet, Tally
-from orthobandit.design.ball import enclosing_ball
 from orthobandit.errors import DesignError, ParameterError, TallyError
 from orthobandit.policy import BOSE, FOREVER, FarthestPair
 

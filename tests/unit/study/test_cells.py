@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orthobandit._foundation.fingerprint import ROOT, package_code
+from inside._foundation import ROOT, package_code
 from orthobandit.errors import DamagedFileWarning, ParameterError
 from orthobandit.study import cells
 from orthobandit.study.cells import Cache, Cell, compute

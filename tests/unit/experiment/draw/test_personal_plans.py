@@ -7,9 +7,9 @@ import pytest
 
 from experiment_samples import exposure_counts, ledger_of
 from inside.experiment import EdgePlan
+from inside.policy import HandedPlan
 from orthobandit import ArmSet, Experiment, Personalised
 from orthobandit.errors import ClosedError, ConflictError, ParameterError
-from orthobandit.policy.contextual.handed_plan import HandedPlan
 from orthobandit.verify import verify
 from personal_samples import ARMS, KEY, begun, play, rewards_of, visitors
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from experiment_samples import entries_of, ledger_of
-from inside.service import DECLARED, Look, find_news
+from inside.service import DECLARED, Look, find_news, state_of
 from orthobandit import ArmSet, Experiment, Guardrail, Metric
-from orthobandit.service.dashboard.words import state_of
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cells_by_hand import cells_of, drawn, follow
+from inside.estimate import Constancy
 from orthobandit import ArmSet, Bounded, Plan
-from orthobandit.estimate.health.constancy import Constancy
 from orthobandit.logs.checks import find_drift
 
 ARMS = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.unit.policy.anytime.test_changes import FOUR, THREE, play, policy
 
+from inside.experiment import _shares_of_old, _widened
 from orthobandit import ArmSet, Asymptotic, SubGaussian, Tally
-from orthobandit.experiment.ledger.policy_feed import _shares_of_old, _widened
 from orthobandit.policy.anytime.delta import RESERVE, own_delta, shares
 
 CLOUD = ArmSet(np.random.default_rng(8).standard_normal((40, 4)))
