@@ -51,6 +51,7 @@ def contradictions(report, epsilon=0.0):
             out.append(f"{won!r} is the best and may be worse than the reference arm")
     if report.declared is not None and report.held is not None:
         out.append("an arm is declared and held back")
+    out += _tops(report, racing, leader if won is None else won, "leads" if won is None else "has won")
     if report.alarms:
         out += ["advice to show an arm in spite of an alarm"] * report.advice.startswith("Show")
     elif report.advice.startswith("Show") != (report.declared is not None):
@@ -65,6 +66,18 @@ def contradictions(report, epsilon=0.0):
         out.append("the table of the metric shows other intervals than that of the arms")
     if report.joint > report.certainty > 0:
         out.append("everything together holds more often than its parts")
+    return out
+
+
+def _tops(report, racing, top, what):
+    """Return the arms in the race that a table shows above the arm on top."""
+    out = []
+    for column in ("gap", "rate", "lift"):
+        shown = {arm.label: getattr(arm, column) for arm in report.arms if arm.label in racing}
+        if shown.get(top) is None:
+            continue
+        above = [label for label, value in shown.items() if value is not None and value > shown[top] + TINY]
+        out += [f"{top!r} {what}, and the {column} of {label!r} is higher" for label in above]
     return out
 
 

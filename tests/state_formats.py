@@ -23,7 +23,7 @@ POLICIES = {
     "sp-bai": {},
     "uniform": {},
 }
-NUMBERED = ("plans", "pending", "bucket")  # keys of these are numbers, not names
+NUMBERED = ("plans", "pending", "bucket", "open")  # keys of these are numbers, not names
 
 
 def shape_of(value, name=""):

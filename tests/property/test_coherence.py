@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contradictions import contradictions
-from inside.estimate import project_intervals
+from inside.estimate import pool_above, project_intervals
 from inside.service import DECLARED, Look, find_news
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 
@@ -46,6 +46,44 @@ def test_the_projection_is_the_smallest_box_that_keeps_every_truth(seed):
         )
         assert again.low == pytest.approx(found.low)
         assert again.high == pytest.approx(found.high)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=200, deadline=None)
+def test_the_arm_on_top_has_the_largest_estimate_and_every_estimate_lies_in_its_interval(seed):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2, 6))
+    low = np.round(rng.normal(size=count), 1)
+    high = low + np.round(2 * rng.random(count), 1)
+    low[0] = high[0] = 0.0
+    racing = rng.random(count) < 0.8
+    racing[0] = True
+    found = project_intervals(low, high, active=racing, retired=~racing)
+    for top in np.flatnonzero(found.possible):
+        estimates = found.clip_below(rng.normal(size=count), int(top), racing)
+        assert np.all((estimates >= found.low) & (estimates <= found.high))
+        assert estimates[racing].max() == estimates[top]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=100, deadline=None)
+def test_pooled_estimates_are_the_nearest_with_this_arm_on_top(seed):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2, 6))
+    estimates, rounds = rng.normal(size=count), rng.integers(1, 50, size=count)
+    racing = rng.random(count) < 0.8
+    racing[0] = True
+    pooled = pool_above(estimates, rounds, 0, racing)
+    assert pooled[racing].max() <= pooled[0] + 1e-12
+
+    def distance(other):
+        return float(np.sum(rounds * (other - estimates) ** 2))
+
+    # The nearest is found on a line: given the top, every other arm is cut off there.
+    for top in np.linspace(estimates.min(), estimates.max(), 50):
+        cut = np.where(racing, np.minimum(estimates, top), estimates)
+        cut[0] = top
+        assert distance(pooled) <= distance(cut) + 1e-9
 
 
 def play(seed):

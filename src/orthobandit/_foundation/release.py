@@ -12,7 +12,7 @@ __version__ = "0.4.1"
 
 # Format of the states of policies and experiments, and of notes in a log. It rises by one when what is
 # written changes so that earlier releases cannot read it; earlier formats are brought up to date when read.
-STATE_FORMAT = 3
+STATE_FORMAT = 4
 # Up to release 0.2.0 states and notes did not say who had written them.
 UNSTAMPED_FORMAT = 1
 UNSTAMPED_RELEASE = "0.2.0"
@@ -47,7 +47,7 @@ def check_format(what: str, data: Mapping[str, Any]) -> None:
     >>> check_format("the state", {"format": 1000, "release": "9.1"})
     Traceback (most recent call last):
     orthobandit.errors.VersionError: the state was written by release 9.1 in a format (1000) that release
-    ... does not know (it knows up to 3): `pip install 'orthobandit>=9.1'`
+    ... does not know (it knows up to 4): `pip install 'orthobandit>=9.1'`
     """
     found = data.get("format", UNSTAMPED_FORMAT)
     if not isinstance(found, int) or found > STATE_FORMAT:

@@ -46,6 +46,17 @@ class Coherent:
         """Return point estimates (K,), each moved to the nearest end where it lies outside its interval."""
         return np.clip(np.asarray(estimates, dtype=np.float64), self.low, self.high)
 
+    def clip_below(self, estimates: ArrayLike, top: int, racing: Mask) -> Array:
+        """Return point estimates (K,) within their intervals, none in the race above that of `top`.
+
+        The arm on top must be among those that may be the best: its interval then reaches up to the lower end
+        of every other, so that there is room for both.
+        """
+        out = self.clip(estimates)
+        out[top] = max(out[top], min(float(np.max(self.low[racing])), float(self.high[top])))
+        out[racing] = np.maximum(np.minimum(out[racing], out[top]), self.low[racing])
+        return out
+
 
 def project_intervals(
     low: ArrayLike,
@@ -111,6 +122,38 @@ def project_intervals(
         within = min(within, max(lead, 0.0))
     # Adding and taking away ε may have moved an end by a rounding error.
     return Coherent(np.minimum(new_low, new_high), new_high, within, possible, is_empty=False)
+
+
+def pool_above(estimates: ArrayLike, counts: ArrayLike, top: int, racing: ArrayLike) -> Array:
+    """Return the nearest estimates of which that of `top` is the largest: least squares weighted by rounds.
+
+    The arm on top and those above it are pooled, the largest first, until the next is below their mean.
+
+    Parameters
+    ----------
+    estimates, counts : array-like (K,)
+        Estimated rewards up to a common level, and the rounds of each arm.
+    top : int
+    racing : array-like (K,) of bool
+        Arms that must not be above it.
+
+    Examples
+    --------
+    >>> pool_above([0.0, 3.0, 5.0, 1.0], [10, 10, 30, 10], top=1, racing=[True] * 4).tolist()
+    [0.0, 4.5, 4.5, 1.0]
+    """
+    out = np.array(estimates, dtype=np.float64)
+    weights = np.maximum(np.asarray(counts, dtype=np.float64), 1.0)
+    above = np.flatnonzero(np.asarray(racing, dtype=np.bool_) & (out > out[top]))
+    pool = [top]
+    mean = float(out[top])
+    for arm in above[np.argsort(-out[above])]:
+        if out[arm] <= mean:
+            break
+        pool.append(int(arm))
+        mean = float(np.average(out[pool], weights=weights[pool]))
+    out[pool] = mean
+    return out
 
 
 def close_differences(upper: ArrayLike) -> tuple[Array, bool]:

@@ -18,6 +18,7 @@ from orthobandit.estimate import Confidence, ContrastSequence, Plan, Tally
 from orthobandit.estimate.confidence.sequence import guess_noise, start_gaps
 from orthobandit.estimate.confidence.tightness import GUESSED_ROUNDS
 from orthobandit.estimate.follow.rates import AverageReward, average_reward
+from orthobandit.estimate.follow.regression import CentredRegression
 from orthobandit.estimate.plan import Centre
 
 MOST_ARMS = 200  # with more, intervals to the reference arm would take more room than they are worth
@@ -91,6 +92,9 @@ class GapIntervals:
         self._others = list[list[int]]()
         self._first_plans: list[int] = []
         self._pending: dict[int, Sums] = {}
+        # Of point estimates. It takes a number for each pair of arms, so with very many arms there is none.
+        is_small = follows and len(arms) <= MOST_ARMS
+        self._regression = CentredRegression(len(arms)) if is_small else None
         # Forecasts and residuals of all counted rounds, added up; None where an earlier release did not.
         self._earned: float | None = 0.0
         if follows and 1 < len(arms) <= MOST_ARMS:
@@ -130,6 +134,9 @@ class GapIntervals:
         """Add pending sums to the evidence, and return them with their plans."""
         taken = self._taken(plans)
         self._sequences = self._with(taken)
+        self._regression = self._regression_with(taken)
+        if self._regression is not None:
+            self._regression.close(plans)
         self._pending = {}
         return taken
 
@@ -153,16 +160,34 @@ class GapIntervals:
             ]
         return out
 
+    def _regression_with(self, taken: list[tuple[Plan, Tally]]) -> CentredRegression | None:
+        """Return the regression with more rounds, as sums of its own."""
+        if self._regression is None or not taken:
+            return self._regression
+        out = self._regression.copy()
+        for number, (_, tally) in zip(sorted(self._pending), taken, strict=True):
+            out.add(number, tally)
+        return out
+
     def intervals(self, plans: Mapping[int, Plan]) -> tuple[Array, Array, Array]:
-        """Return estimates, lower and upper ends (K,) of each arm's gap to the reference arm."""
+        """Return estimates, lower and upper ends (K,) of each arm's gap to the reference arm.
+
+        Estimates are least squares over all arms (:mod:`~orthobandit.estimate.follow.regression`), with more
+        than 200 arms each pair's own; they need not lie in the intervals.
+        """
         count = len(self.arms)
+        taken = self._taken(plans)
         estimate = np.zeros(count)
         low = np.full(count, -np.inf)
         high = np.full(count, np.inf)
         low[self.reference] = high[self.reference] = 0.0
-        for sequence, others in zip(self._with(self._taken(plans)), self._others, strict=True):
+        for sequence, others in zip(self._with(taken), self._others, strict=True):
             estimate[others] = sequence.evidence.estimates
             low[others], high[others] = sequence.intervals()
+        regression = self._regression_with(taken)
+        if regression is not None:
+            gaps, is_told = regression.gaps(self.arms, self.reference)
+            estimate = np.where(is_told, gaps, estimate)
         least, most = self.confidence.range
         widest = most - least  # no two means are further apart
         return np.clip(estimate, -widest, widest), np.maximum(low, -widest), np.minimum(high, widest)
@@ -210,6 +235,8 @@ class GapIntervals:
         before = len(self.arms)
         self.arms = arms
         self.__dict__.pop("centre", None)  # it has a value per arm
+        if self._regression is not None:
+            self._regression = self._regression.extended(new) if len(arms) <= MOST_ARMS else None
         if len(arms) <= MOST_ARMS:
             self._begin(list(range(before, len(arms))), first_plan)
 
@@ -219,6 +246,7 @@ class GapIntervals:
         self._others = []
         self._first_plans = []
         self._pending = {}
+        self._regression = None
         self._earned = None
 
     def to_json(self) -> dict[str, Any]:
@@ -227,6 +255,7 @@ class GapIntervals:
             "sequences": [sequence.to_json() for sequence in self._sequences],
             "others": [list(others) for others in self._others],
             "pending": dump_pending(self._pending),
+            "regression": None if self._regression is None else self._regression.to_json(),
             "delta": self.delta,
             "earned": self._earned,
             "first_plans": list(self._first_plans),
@@ -247,6 +276,8 @@ class GapIntervals:
         earned = data.get("earned")
         self._earned = None if earned is None else float(earned)
         self._first_plans = list(data.get("first_plans", [0] * len(self._others)))
+        regression = data.get("regression")
+        self._regression = None if regression is None else CentredRegression.from_json(regression)
         kept = zip(self._others, data["sequences"], strict=True)
         self._sequences = [self._started(others, self.delta).resumed(one) for others, one in kept]
         self._pending = load_pending(data["pending"], len(self.arms))

@@ -1,6 +1,6 @@
 """The report: what is known now and what to do, as a sentence, a table, JSON, a page and a figure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from orthobandit._foundation.frames import Library, frame_of, write_columns
 from orthobandit._foundation.types import Array
-from orthobandit.estimate.confidence.coherence import Coherent, project_intervals
+from orthobandit.estimate.confidence.coherence import Coherent, pool_above, project_intervals
 from orthobandit.estimate.follow.rates import rates_of
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.ledger.personal_feed import PersonalFeed
@@ -341,13 +341,18 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     settings = ledger.settings
     decision = settings.policy.decide(feed.now())
     labels = ledger.arms.labels
-    leader = int(decision.leader)
     declared = int(decision.declared)
     personal = personal_report(ledger, feed) if isinstance(feed, PersonalFeed) else None
     estimates, low, high = _gaps(ledger, 0)
     # What is shown follows from policy and intervals together, so that no page contradicts itself.
     coherent = _project(ledger, decision, low, high)
-    shown = (coherent.clip(estimates), coherent.low, coherent.high)
+    too_early = is_early(ledger, decision)
+    estimates_shown = coherent.clip(estimates)
+    if personal is None and not too_early:
+        decision, coherent = _lead_by_intervals(ledger, decision, coherent, estimates)
+        estimates_shown = _put_on_top(ledger, int(decision.leader), coherent, estimates)
+    leader = int(decision.leader)
+    shown = (estimates_shown, coherent.low, coherent.high)
     if coherent.is_empty:
         shown = (np.full(len(labels), np.nan),) * 3
     elif ledger.arms.dimension == 0:
@@ -385,7 +390,6 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     # Won on the objective, but a guardrail has not cleared it: not declared to anybody yet.
     is_held = declared >= 0 and not feed.cleared[declared]
     judged = ledger.judged()
-    too_early = is_early(ledger, decision)
     outlook = foresee(ledger, decision, coherent, estimates)
     if personal is None:
         advice = advise(ledger, decision, coherent, judged if is_held else [], outlook)
@@ -432,6 +436,37 @@ def _gaps(ledger: Ledger, place: int) -> tuple[Array, Array, Array]:
         return ledger.gap_intervals[place].intervals(feed.plans)
     comparison = ledger.comparisons[place - 1] if place else feed.state.comparison
     return arm_gaps(ledger.arms.labels, comparison)
+
+
+def _lead_by_intervals(
+    ledger: Ledger, decision: Decision, coherent: Coherent, estimates: Array
+) -> tuple[Decision, Coherent]:
+    """Return decision and claims with a leader that the intervals do not rule out.
+
+    If they rule out the policy's, the arm with the largest estimate among those that they leave leads, as far
+    from the best as they allow.
+    """
+    low, high = coherent.low, coherent.high
+    possible = coherent.possible & ~ledger.feed.retired
+    possible = possible & (high >= np.max(low[~ledger.feed.retired]))
+    if coherent.is_empty or possible[int(decision.leader)]:
+        return decision, coherent
+    leader = int(np.argmax(np.where(possible, coherent.clip(estimates), -np.inf)))
+    rivals = possible & (np.arange(len(low)) != leader)
+    epsilon = max(float(np.max(high[rivals], initial=-np.inf)) - float(low[leader]), 0.0)
+    return replace(decision, leader=np.asarray(leader)), replace(coherent, epsilon=epsilon)
+
+
+def _put_on_top(ledger: Ledger, leader: int, coherent: Coherent, estimates: Array) -> Array:
+    """Return estimates (K,) of the objective's gaps within their intervals, of which the leader's is largest.
+
+    The policy looks at other sums than the table shows, and at the end it knows more than they tell: an arm
+    that has won may not stand below one that was dropped.
+    """
+    racing = ~ledger.feed.retired
+    pooled = pool_above(estimates, ledger.drawn, leader, racing & (ledger.drawn > 0))
+    # Gaps to the reference arm, which may be among those that were pooled.
+    return coherent.clip_below(pooled - pooled[ledger.settings.reference], leader, racing)
 
 
 def _project(ledger: Ledger, decision: Decision, low: Array, high: Array) -> Coherent:
