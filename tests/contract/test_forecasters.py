@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from forecaster_samples import OnlineMean
+from orthobandit import estimate
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import (
     ARMA,
@@ -30,6 +31,12 @@ BASELINES = {
     "online": OnlineRegression(OnlineMean, lags=2),
     "kernel": KernelRegression(("heat", "hour"), waves=8),
 }
+
+
+def test_every_public_forecaster_plays_the_suite():
+    classes = [getattr(estimate, name) for name in estimate.__all__]
+    public = {kind for kind in classes if hasattr(kind, "forecaster") and kind is not estimate.Baseline}
+    assert public == {type(baseline) for baseline in BASELINES.values()}
 
 
 @pytest.mark.parametrize("check", FORECASTER_CHECKS, ids=lambda check: check.__name__)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthobandit import ArmSet
+from orthobandit import ArmSet, policy
 from orthobandit.design import centred_design
 from orthobandit.estimate import Bounded, NoBaseline, SubGaussian
 from orthobandit.policy import (
@@ -170,3 +170,9 @@ def test_policy_keeps_the_contract(name, arms):
 @pytest.mark.parametrize("name", ["sbe", "explore", "bose eager"])
 def test_contract_holds_for_a_wide_batch(name, seed):
     check_policy(POLICIES[name], ARMS["random"], replications=25, seed=seed)
+
+
+def test_every_public_policy_plays_the_suite():
+    classes = [getattr(policy, name) for name in policy.__all__]
+    public = {kind for kind in classes if hasattr(kind, "observe") and kind is not policy.Policy}
+    assert public == {type(played) for played in POLICIES.values()}
