@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtrc
 
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate import ContrastSequence
@@ -52,6 +53,7 @@ MAX_TESTED_SEGMENTS = 200  # the largest ones are tested
 NAMED_SEGMENTS = 5  # of those whose rows are too few
 # Rows an arm in a stratum, below which silence is compared with the plan and not with the draws.
 SPARSE_ROWS = 5
+LEAST_EXPECTED = 5.0  # rows of each arm in a stratum, for a chi-squared test to be right
 # Where arms came up too seldom or too often: parts of the log that are looked at, the share of the difference
 # that a stretch has to explain, and the share of the log that it may take.
 LEAST_PARTS = 10
@@ -94,7 +96,7 @@ def diagnose(
     units : object, optional
         With `units`, `rows` and `in_several_arms`: how many there are, and units that were in several arms.
     """
-    found = [_no_ratio()] if question.split == OBSERVED else sample_ratios(cells)
+    found = [_no_ratio(cells)] if question.split == OBSERVED else sample_ratios(cells)
     found += missing_values(cells)
     found += [constant_gaps(cells, follower), blind_buckets(cells, follower.measure.reference)]
     found += _capped(cells, question)
@@ -103,12 +105,60 @@ def diagnose(
     return tuple(found)
 
 
-def _no_ratio() -> Diagnostic:
+def _no_ratio(cells: Cells) -> Diagnostic:
+    """Say that the sample ratio cannot be checked, and whether shares were alike in all periods."""
     words = (
         "Whether arms came up as often as they should cannot be checked: nobody declared the split that they"
-        " were drawn with, and the shares that were counted are taken for it. Declare it (split=, --split)."
+        " were drawn with, and the shares that were counted in each period are taken for it. Declare it"
+        " (split=, --split)."
     )
-    return Diagnostic("sample ratio", "note", words)
+    counts = np.zeros(cells.plans.shape)
+    np.add.at(counts, (cells.plan, cells.arm), cells.counts)
+    p_value, tested = alike_shares(counts)
+    if p_value is None:
+        return Diagnostic("sample ratio", "note", words)
+    shares = counts[tested] / counts[tested].sum(axis=1, keepdims=True)
+    arm = int(np.argmax(np.ptp(shares, axis=0)))
+    low, high = float(shares[:, arm].min()), float(shares[:, arm].max())
+    seen = (
+        f" {cells.arms.labels[arm]!r} had {low:.1%} to {high:.1%} of the rows of {len(shares):,} periods"
+        f" (p-value {chance_words(p_value).removeprefix('= ')} at one look)"
+    )
+    words += (
+        f" The split moved:{seen}. Arms are compared within periods, so that this alone misleads nobody."
+        if p_value <= ALARM
+        else f" Shares of periods are alike as far as rows tell:{seen}."
+    )
+    details = {"arm": cells.arms.labels[arm], "low": low, "high": high, "alike_p_value": p_value}
+    return Diagnostic("sample ratio", "note", words, details=details)
+
+
+def alike_shares(counts: Array) -> tuple[float | None, Mask]:
+    """Test whether rows (S, K) of S strata may all have been drawn with the same shares (chi-squared).
+
+    Returns
+    -------
+    p_value : float or None
+        Of one look; None if fewer than two strata are large enough.
+    tested : (S,) array of bool
+        The strata with at least five rows of every arm to be expected.
+
+    Examples
+    --------
+    >>> p_value, tested = alike_shares(np.array([[50.0, 50.0], [60.0, 40.0], [3.0, 1.0]]))
+    >>> round(p_value, 3), tested.tolist()
+    (0.155, [True, True, False])
+    """
+    shares = counts.sum(axis=0) / counts.sum()
+    tested = np.asarray((counts.sum(axis=1, keepdims=True) * shares).min(axis=1) >= LEAST_EXPECTED)
+    if np.count_nonzero(tested) < 2:
+        return None, tested
+    kept = counts[tested]
+    expected = kept.sum(axis=1, keepdims=True) * (kept.sum(axis=0) / kept.sum())
+    if np.any(expected <= 0):
+        return None, tested
+    statistic = float(((kept - expected) ** 2 / expected).sum())
+    return float(chdtrc((len(kept) - 1) * (kept.shape[1] - 1), statistic)), tested
 
 
 def constant_gaps(cells: Cells, follower: Follower) -> Diagnostic:

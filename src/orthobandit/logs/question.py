@@ -12,7 +12,7 @@ from orthobandit.errors import ParameterError
 from orthobandit.estimate.follow.guardrails import Guardrail
 
 MISSING = ("refuse", "zero", "drop")
-OBSERVED = "observed"  # the split of a summary that nobody declared: shares as they were counted
+OBSERVED = "observed"  # the split of a summary that nobody declared: shares as counted in each period
 BASELINES = ("auto", "mean", "last", "seasonal", "autoregressive", "none")
 FORMATS = ("export", "growthbook", "vw", "obp")  # of logs that are no plain table
 

@@ -43,9 +43,10 @@ def read_draws(opened: Opened, question: Question, groups: Any, counts: Whole) -
     """Return arms and distributions of groups (a pyarrow table of G rows), each of `counts` rows."""
     distributions = distributions_of(question)
     arms, arm, notes = read_arms(opened, question, groups, counts, distributions)
-    if question.split is not None:
-        by_arm = np.bincount(arm, counts, minlength=len(arms)).astype(np.float64)
-        plans = split_of(question.split, arms, by_arm)[np.newaxis]
+    if question.split == OBSERVED:
+        plans, plan = counted_shares(groups["stratum"].to_numpy(), arm, counts, len(arms))
+    elif question.split is not None:
+        plans = split_of(question.split, arms)[np.newaxis]
         plan = np.zeros(len(arm), dtype=np.int64)
     elif question.plan is not None:
         plans, plan = named_plans(question, arms, encode_keys(groups["plan"]), distributions, counts)
@@ -55,8 +56,8 @@ def read_draws(opened: Opened, question: Question, groups: Any, counts: Whole) -
         plans, plan = _columns(opened, question, arms, groups, counts)
     _check_played(opened, question, Drawn(arms, plans, arm, plan), counts)
     # A mean over rows of different probabilities compares arms at different times, unless their order is
-    # known.
-    if question.time is None and len(plans) > 1:
+    # known. Where shares were counted, arms are compared within each stratum.
+    if question.time is None and len(plans) > 1 and question.split != OBSERVED:
         raise InputError(
             f"probabilities differ between rows ({len(plans):,} distributions): the order of draws matters"
             " then; name the time column (time)"
@@ -91,10 +92,23 @@ def read_arms(
     return arms, arm, notes + _look_alike(keys, counts)
 
 
-def split_of(split: Mapping[str, float] | str, arms: ArmSet, rows: Array) -> Array:
-    """Return the one distribution (K,) of all rows, given the rows of each arm (K,)."""
-    if split == OBSERVED:
-        return np.asarray(rows / rows.sum())
+def counted_shares(stratum: Whole, arm: Whole, counts: Whole, arms: int) -> tuple[Array, Whole]:
+    """Return the shares (P, K) of arms among the rows of each stratum, and the stratum of each group (G,).
+
+    Examples
+    --------
+    >>> stratum, arm, counts = np.array([7, 7, 9]), np.array([0, 1, 1]), np.array([30, 10, 5])
+    >>> shares, place = counted_shares(stratum, arm, counts, 2)
+    >>> shares.tolist(), place.tolist()
+    ([[0.75, 0.25], [0.0, 1.0]], [0, 0, 1])
+    """
+    distinct, place = np.unique(stratum, return_inverse=True)
+    by_arm = np.bincount(place * arms + arm, counts, minlength=len(distinct) * arms).reshape(-1, arms)
+    return by_arm / by_arm.sum(axis=1, keepdims=True), place.astype(np.int64)
+
+
+def split_of(split: Mapping[str, float] | str, arms: ArmSet) -> Array:
+    """Return the one distribution (K,) of all rows."""
     if isinstance(split, str):
         return np.full(len(arms), 1.0 / len(arms))
     return _distribution("split", split, arms)

@@ -234,7 +234,7 @@ class _Asked:
         package = ibis()
         labels = self.arms.labels
         if question.split is not None:
-            p = split_of(question.split, self.arms, np.ones(len(labels)))
+            p = split_of(question.split, self.arms)
             return [package.literal(float(one)) for one in p]
         if question.plan is not None:
             found = self.opened.fetch(table.group_by("plan").aggregate(n=table.count()))

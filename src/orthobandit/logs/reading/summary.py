@@ -4,6 +4,9 @@ A cell needs the count, Σv and Σv² of its rows, and these follow from count, 
 Σv = n·mean and Σ(v − c)² = (n − 1)·variance + n·(mean − c)². So the GROUP BY is skipped, and everything after
 it is the same as for rows. Only the smallest and the largest value of a cell are unknown; see :func:`_ends`.
 
+If nobody declared the split, each period and segment has the shares that were counted in it, and rows of
+different periods are never added up: see :func:`_strata`.
+
 Cumulative figures ("up to day 7") are differenced first. With A what came before, B the period and T both,
 Σ(v − mean)² adds up as T = A + B + (mean_B − mean_A)²·n_A·n_B/n_T (Chan, Golub & LeVeque 1983), solved for B.
 """
@@ -17,7 +20,7 @@ from orthobandit._foundation.extras import pyarrow
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import InputError, ParameterError
 from orthobandit.estimate.follow.cells import time_words
-from orthobandit.logs.question import Question, Summary
+from orthobandit.logs.question import OBSERVED, Question, Summary
 from orthobandit.logs.reading.arguments import check_question
 from orthobandit.logs.reading.clock import Clock, clock_of_periods, is_there, seconds_of, when_of
 from orthobandit.logs.reading.group_by import Gathered, gather_groups, offset_of_range, round_offset
@@ -115,11 +118,15 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
     is_cumulative = _is_cumulative(question, summary, table, periods)
     if is_cumulative:
         periods, notes = _difference(opened, question, table, periods, is_clock=is_clock)
+    strata = None
+    if question.split == OBSERVED:
+        strata = _strata(table, periods)
+        _check_one_row_each(opened, question, table, periods, strata)
     notes += _rounded(table, periods, is_cumulative=is_cumulative)
     is_two_valued = _is_two_valued(periods)
     offset = 0.0 if is_two_valued else offset_of_range(question, question.reward) or _offset_of(periods)
     clock = clock_of_periods(question, periods.seconds, is_clock=is_clock)
-    groups = _groups(question, table, periods, clock, offset, is_two_valued=is_two_valued)
+    groups = _groups(question, table, periods, clock, offset, strata, is_two_valued=is_two_valued)
     if not (is_two_valued or summary.has_ends or question.reward in question.ranges):
         notes += (
             "a summary does not show single values, so intervals take it that none is far beyond what the"
@@ -222,6 +229,42 @@ def _series_of(table: Any, periods: Periods) -> Whole:
     return np.asarray(np.unique(np.stack([segments, codes], axis=1), axis=0, return_inverse=True)[1].ravel())
 
 
+def _strata(table: Any, periods: Periods) -> Whole:
+    """Return the stratum of each row, one for each period and segment, in the order of time.
+
+    Without a declared split, the shares of arms are those counted in the stratum. Scores then compare the
+    means of arms within it, so that its level drops out whatever the shares were. With shares counted over
+    several periods, periods with more rows of an arm would give that arm their level
+    (docs/logs_derivations.md).
+    """
+    keys = [periods.seconds]
+    if "segment" in table.column_names:
+        keys.append(encode_keys(table["segment"]).codes[periods.place].astype(np.float64))
+    return np.asarray(np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)[1].ravel())
+
+
+def _check_one_row_each(
+    opened: Opened, question: Question, table: Any, periods: Periods, strata: Whole
+) -> None:
+    """Refuse several rows of an arm in one stratum: whether their shares are alike cannot be tested."""
+    arms = encode_keys(table["arm"])
+    keys = np.stack([strata, arms.codes[periods.place]], axis=1)
+    distinct, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    if len(distinct) == len(keys):
+        return
+    several = int(np.argmax(counts > 1))
+    label = arms.texts[distinct[several, 1]]
+    where = f" (row {periods.place[first[several]] + 1} is the first)" if opened.is_ordered else ""
+    asked = [("time=", question.time), ("segment=", question.segment)]
+    names = " or ".join(name for name, column in asked if column is None)
+    remedy = f"name the column that tells these rows apart ({names}), or " if names else ""
+    raise InputError(
+        f"the arm {label!r} has {counts[several]:,} rows{'' if question.time is None else ' of one time'}"
+        f"{where}, and nobody declared the split: if shares of arms differ between these rows, adding them up"
+        f" would mistake their levels for an effect; {remedy}declare the split (split=, --split)"
+    )
+
+
 def _look_cumulative(series: Whole, periods: Periods) -> bool:
     """Tell whether all series could be cumulative: counts never fall, and no variance would be below 0.
 
@@ -263,8 +306,10 @@ def _difference(
     """Return the periods between cumulative figures, and notes on figures that cannot be differenced.
 
     A period must cover the same time for every arm, so the figures of one time are used for all arms of a
-    segment or for none. A period that cannot be used is joined to the next one.
+    segment or for none. A period that cannot be used is joined to the next one. Without a declared split both
+    are left out, as shares of arms may have differed between them.
     """
+    is_split_known = question.split != OBSERVED
     arms = encode_keys(table["arm"])
     segment = np.zeros(len(table), dtype=np.int64)
     if "segment" in table.column_names:
@@ -280,6 +325,7 @@ def _difference(
             for one in np.unique(arm)
         }
         last = {label: _before(rows) for label, rows in rows_of.items()}
+        is_joined = False
         times = np.unique(part.seconds)
         snapshots += len(times)
         for time in times:
@@ -293,12 +339,15 @@ def _difference(
             problem = next((one for one in words if one), "")
             if problem:
                 problems.append(f"{time_words(float(time), is_clock=is_clock)} ({problem})")
+                is_joined = True
                 continue
             for label, here in now.items():
                 rows, means, scatter = _less(last[label], here)
                 fresh = replace(here, counts=rows, means=means, scatter=np.maximum(scatter, 0.0))
-                found.append(fresh.only(rows > 0))
+                if is_split_known or not is_joined:
+                    found.append(fresh.only(rows > 0))
                 last[label] = here
+            is_joined = False
     if len(problems) * 2 > snapshots:
         raise InputError(
             f"{len(problems):,} of {snapshots:,} cumulative figures cannot be differenced, the first at"
@@ -310,17 +359,22 @@ def _difference(
             f"the cumulative figures at {problems[0]} cannot be differenced, and joining them to the period"
             " after could mix rows that were drawn with different probabilities; mend these rows"
         )
-    return _concatenate(found), _account(problems, snapshots)
+    return _concatenate(found), _account(problems, snapshots, is_split_known=is_split_known)
 
 
-def _account(problems: list[str], snapshots: int) -> tuple[str, ...]:
+def _account(problems: list[str], snapshots: int, *, is_split_known: bool) -> tuple[str, ...]:
     """Say how many cumulative figures were differenced, and which could not be."""
     periods = snapshots - len(problems)
     said = f"cumulative figures of {snapshots:,} times were differenced into {periods:,} periods"
     if not problems:
         return (said,)
     shown = "; ".join(problems[:NAMED_SNAPSHOTS]) + ("; …" if len(problems) > NAMED_SNAPSHOTS else "")
-    return (f"{said}; {len(problems):,} cannot be differenced and are joined to the period after: {shown}",)
+    fate = (
+        "joined to the period after"
+        if is_split_known
+        else "left out with the period after, as nobody declared the split"
+    )
+    return (f"{said}; {len(problems):,} cannot be differenced and are {fate}: {shown}",)
 
 
 def _rounded(table: Any, periods: Periods, *, is_cumulative: bool) -> tuple[str, ...]:
@@ -411,10 +465,11 @@ def _groups(
     periods: Periods,
     clock: Clock,
     offset: float,
+    strata: Whole | None,
     *,
     is_two_valued: bool,
 ) -> Any:
-    """Return the table that the GROUP BY of the rows would have returned."""
+    """Return the table that the GROUP BY of the rows would have returned, of strata if there are such."""
     package = pyarrow()[0]
     n = periods.counts
     means = periods.means - offset
@@ -424,6 +479,8 @@ def _groups(
     }
     if clock.column is not None:
         columns["bucket"] = clock.numbers(periods.seconds)
+    if strata is not None:
+        columns["stratum"] = strata
     columns |= {
         "n": n.astype(np.int64),
         "there": n.astype(np.int64),

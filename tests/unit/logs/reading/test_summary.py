@@ -213,6 +213,108 @@ def test_without_a_split_the_ratio_cannot_be_checked():
         assert effect.estimate == pytest.approx(by_arm[effect.arm], abs=0.05)
 
 
+def shares_that_move(n_of_b, level, days=28, seed=3, **more):
+    """Return days of 1,000 rows each, of arms that are alike, and how many rows `b` had on each."""
+    rng = np.random.default_rng(seed)
+    counts = np.stack([1000 - n_of_b, n_of_b], axis=1)
+    values = [[level[day] + rng.normal(size=n) for n in counts[day]] for day in range(days)]
+    rows = [
+        {"day": day, "arm": arm, "n": len(own), "mean": own.mean(), "variance": own.var(ddof=1)} | more
+        for day in range(days)
+        for arm, own in zip("ab", values[day], strict=True)
+        if len(own)
+    ]
+    return pyarrow.Table.from_pylist(rows)
+
+
+def gap_of_b(analysis):
+    return next(effect for effect in analysis.metrics[0].effects if effect.arm == "b")
+
+
+WEEKEND = np.arange(28) % 7 >= 5
+
+
+def test_a_split_that_nobody_declared_may_move_with_the_level():
+    table = shares_that_move(np.where(WEEKEND, 200, 500), np.where(WEEKEND, -2.0, 2.0))
+    found = analyse(table, arm="arm", time="day", **FIGURES, cumulative=False)
+    low, high = gap_of_b(found).interval
+    assert low < 0.0 < high
+    assert high - low < 0.2
+    ratio = next(one for one in found.diagnostics if one.name == "sample ratio")
+    assert ratio.status == "note"
+    assert "The split moved: 'a' had 50.0% to 80.0% of the rows of 28 periods (p-value" in ratio.words
+    assert ratio.details["alike_p_value"] < 1e-9
+    # The bucket does not matter: rows of several days are not added up before arms are compared.
+    weekly = gap_of_b(analyse(table, arm="arm", time="day", bucket=7, **FIGURES, cumulative=False))
+    assert weekly.interval[0] < 0.0 < weekly.interval[1]
+
+
+def test_gaps_are_those_between_means_of_the_same_period():
+    table = shares_that_move(np.where(WEEKEND, 200, 500), np.where(WEEKEND, -2.0, 2.0))
+    found = analyse(table, arm="arm", time="day", **FIGURES, cumulative=False, baseline="none")
+    figures = table.to_pandas().pivot(index="day", columns="arm").iloc[1:]  # the first day is the pilot
+    weights = 1.0 / (1.0 / figures["n"]["a"] + 1.0 / figures["n"]["b"])
+    gaps = figures["mean"]["b"] - figures["mean"]["a"]
+    assert gap_of_b(found).estimate == pytest.approx((weights * gaps).sum() / weights.sum(), rel=1e-9)
+
+
+def test_nothing_is_said_of_periods_that_lack_an_arm():
+    begins = np.where(np.arange(28) < 14, 0, 500)
+    found = analyse(
+        shares_that_move(begins, np.linspace(3.0, -3.0, 28)),
+        arm="arm",
+        time="day",
+        **FIGURES,
+        cumulative=False,
+    )
+    assert gap_of_b(found).interval[0] < 0.0 < gap_of_b(found).interval[1]
+    blind = next(one for one in found.diagnostics if one.name == "blind buckets")
+    assert (blind.status, blind.details["by_arm"]) == ("note", {"b": 0.5})
+
+
+def test_rows_of_one_arm_and_period_need_a_name_or_a_split():
+    table = shares_that_move(np.full(28, 500), np.zeros(28))
+    with pytest.raises(
+        InputError, match=r"'a' has 28 rows .*nobody declared the split.*\(time= or segment=\), or"
+    ):
+        analyse(table, arm="arm", **FIGURES)
+    assert analyse(table, arm="arm", **FIGURES, split="equal").rows == 28_000
+    places = [shares_that_move(np.full(28, 500), np.zeros(28), place=place) for place in ("home", "away")]
+    both = pyarrow.concat_tables(places)
+    asked = {"arm": "arm", "time": "day", "cumulative": False, **FIGURES}
+    with pytest.raises(InputError, match=r"'a' has 2 rows of one time .*\(segment=\), or declare"):
+        analyse(both, **asked)
+    assert analyse(both, **asked, segment="place").rows == 56_000
+
+
+@pytest.mark.parametrize("time", ["day", None])
+def test_segments_have_shares_of_their_own(time):
+    share = {"home": 200, "away": 600}
+    level = {"home": -2.0, "away": 2.0}
+    days = 14 if time else 1
+    table = pyarrow.concat_tables(
+        shares_that_move(np.full(days, share[place]), np.full(days, level[place]), days=days, place=place)
+        for place in share
+    )
+    found = analyse(table, arm="arm", time=time, **FIGURES, segment="place", cumulative=False)
+    low, high = gap_of_b(found).interval
+    assert low < 0.0 < high
+    for segment in found.segments:
+        effect = next(one for one in segment.effects if one.arm == "b")
+        assert effect.interval[0] < 0.0 < effect.interval[1]
+
+
+def test_periods_that_cannot_be_separated_are_left_out_without_a_split():
+    table = accumulate(log()).sort_by([("day", "ascending"), ("arm", "ascending")]).to_pandas()
+    table = table[~((table["arm"] == "new") & (table["day"] == 12))]
+    asked = {"arm": "arm", "time": "day", "cumulative": True, **FIGURES}
+    found = analyse(table, **asked)
+    note = next(one for one in found.notes if "differenced" in one)
+    assert "1 cannot be differenced and are left out with the period after, as nobody declared" in note
+    day = log()["day"].to_numpy()
+    assert found.rows == 6000 - np.isin(day, [12, 13]).sum()
+
+
 def test_one_row_an_arm_is_one_look():
     table = pyarrow.table(
         {"arm": ["a", "b"], "n": [10_000, 10_000], "mean": [0.10, 0.12], "variance": [0.09, 0.1056]}
