@@ -120,7 +120,7 @@ class DamagedStoreError(StorageError):
 
 
 class VersionError(ExperimentError):
-    """A store was written by a newer release; the message says which one to install."""
+    """A newer release wrote it, or one before 0.5; the message names the release that opens it."""
 
 
 class ServiceError(OrthobanditError):

@@ -35,8 +35,10 @@ from typing import Any
 
 import numpy as np
 
-FORMAT = "orthobandit certificate 4"
-OLDER = "orthobandit certificate"  # how the formats of earlier releases begin
+FORMAT = "orthobandit certificate 5"
+OLDER = "orthobandit certificate"  # how the names of earlier formats begin; they end with a number
+# The commits whose verify.py reads earlier formats, by number: releases 0.2.0 (1) and 0.4.1 (4), and between.
+READERS = {"1": "3de0c815", "2": "227bab44~1", "3": "b720d5db~1", "4": "1f7f3d23"}
 CLOSE = 1e-6  # relative difference of a claimed number from the recomputed one that rounding may explain
 NEARLY = 1e-7  # the same for estimated values, relative to how much they differ between arms or scatter
 ROUNDING = 1e-13  # the same where arms seem equal, relative to the largest residual
@@ -539,14 +541,9 @@ def with_rivals(pairs: Any, rivals: Any) -> Any:
 # `drawn` of a plan's entry has these probabilities. Such rounds count like late ones, for what they were
 # drawn from. A declared arm is held back until "clear" says that guardrails have nothing against it.
 
-# Numbers of the rules and constants below, which an experiment keeps to from its first plan on: with evidence
-# on all pairs, and with very many arms. By those of releases up to 0.3, batches before the first event weigh
-# as if residuals scattered by 1, whatever the unit of rewards; by the present ones they weigh nothing.
-RULES = 3
-LEADER_RULES = 4
-RULES_OF_0_3 = 1
-LEADER_RULES_OF_0_3 = 2
-KNOWN_RULES = (RULES, LEADER_RULES, RULES_OF_0_3, LEADER_RULES_OF_0_3)
+# What evidence is kept on: all pairs of arms, or with very many arms the survivors against leaders.
+ALL_PAIRS = "all pairs"
+LEADERS = "leaders"
 STAGES = ("warm-up", "pilot", "evidence")
 PILOT = {"identify": 10, "earn": 5}  # rounds per dimension of the warm-up, and again of the pilot
 INFORMED = 8.0  # events that end the pilot
@@ -644,8 +641,6 @@ def waited_draws(e: Any, is_quiet: Any) -> Any:
 class Run:
     """An experiment, replayed entry by entry; where rounding may decide, the entry of the plan does."""
 
-    rules: tuple[int, ...] = (RULES, RULES_OF_0_3)
-
     def __init__(self, settings: dict[str, Any], verdict: Verdict) -> None:
         self.verdict = verdict
         self.mode = Mode(settings, verdict)
@@ -654,11 +649,8 @@ class Run:
         self.goal = settings["goal"]
         self.growth = float(settings["growth"])
         self.pilot = settings["pilot"]
-        rules = settings.get("rules")
-        verdict.need(
-            rules in self.rules, f"it was planned by rules {rules}, and these are rules {self.rules[0]}"
-        )
-        self.weighs_silence = rules in (RULES_OF_0_3, LEADER_RULES_OF_0_3)
+        evidence = settings["evidence"]
+        verdict.need(evidence in (ALL_PAIRS, LEADERS), f"evidence is kept on {evidence!r}")
         expect = settings["expect"]
         self.expect = None if expect is None else float(expect)
         self.grid = WIDE if self.expect is None else EXPECTED
@@ -896,7 +888,7 @@ class Run:
         # the first event a batch counts for nothing.
         unit = max(scatter, self.noise if self.stage == 2 else noise)
         if unit <= 0:
-            unit = 1.0 if self.weighs_silence else np.inf
+            unit = np.inf
         self.gram = self.gram + (centred.T * tally.counts) @ centred / unit
         self.moment = self.moment + (tally.sums + tally.counts * values) @ centred / unit
         self.noise = noise
@@ -1420,8 +1412,6 @@ class Sums:
 class LeaderRun(Run):
     """An experiment with very many arms, replayed entry by entry."""
 
-    rules = (LEADER_RULES, LEADER_RULES_OF_0_3)
-
     def begin_evidence(self, k: int) -> None:
         """Begin without evidence: there is none before the pilot ends."""
         self.tests: Sums | None = None
@@ -1681,7 +1671,7 @@ class LeaderRun(Run):
 def check_experiment(document: dict[str, Any], verdict: Verdict) -> None:
     """Replay an experiment, and compare what follows with what is claimed."""
     claim = document["claim"]
-    has_many = document["settings"].get("rules") in LeaderRun.rules
+    has_many = document["settings"]["evidence"] == LEADERS
     run = LeaderRun(document["settings"], verdict) if has_many else Run(document["settings"], verdict)
     for number, entry in enumerate(document["entries"], start=1):
         run.follow(number, entry)
@@ -2094,7 +2084,6 @@ def check_log(document: dict[str, Any], verdict: Verdict) -> None:
 # has the mean of what the rule earns over the reference, of this visitor, whatever the level does. Every
 # visitor weighs the same: the mean of ψ estimates what the rule would have earned on the visitors so far.
 
-VISITOR_RULES = 1  # number of these rules and constants
 GUESSED_VISITORS = 1000  # at which intervals are made tightest; they hold at any number
 GUESSED_NOISE = 0.25  # of residuals, in units of the declared range; 1 where none was declared
 COMPARISONS: dict[str, Any] = {
@@ -2169,10 +2158,6 @@ class RuleRun:
         self.columns = list(settings["columns"])
         k = len(self.labels)
         verdict.need(len(set(self.labels)) == k > 1, f"{k} arms need a name each")
-        rules = settings["rules"]
-        verdict.need(
-            rules == VISITOR_RULES, f"it was planned by rules {rules}, and these are rules {VISITOR_RULES}"
-        )
         texts = [(f"{label} for all", label) for label in self.labels]
         texts += [(name, text) for name, text in settings["written"]]
         self.names = [name for name, _ in texts]
@@ -2185,7 +2170,7 @@ class RuleRun:
         verdict.need(0 < self.delta < 1 and 0 < explore < 1, f"δ = {self.delta} and explore = {explore}")
         self.silence = settings["silence"]
         verdict.need(self.silence in ("zero", "missing"), f"silence counts as {self.silence!r}")
-        names = {"kind", "rules", "labels", "columns", "written", "confidence", "delta", "explore"}
+        names = {"kind", "labels", "columns", "written", "confidence", "delta", "explore"}
         check_names("settings", settings, names | {"silence", "key", "experiment"}, verdict)
         self.floor = explore / k
         m = len(texts) - 1
@@ -2424,8 +2409,7 @@ def verify(document: dict[str, Any], published: str | None = None) -> Verdict:
         )
         with np.errstate(all="ignore"):
             KINDS[document["settings"]["kind"]](document, verdict)
-        # Before there is evidence, earlier releases wrote an infinite distance.
-        said = document["claim"]["sentence"].replace("within inf of the best", NOT_NEAR)
+        said = document["claim"]["sentence"]
         verdict.need(said == verdict.claim, f"the sentence is {said!r}; the numbers say {verdict.claim!r}")
         if published is not None:
             check_published(document, published, verdict)
@@ -2439,10 +2423,11 @@ def check_format(document: Any) -> None:
     name = document.get("format") if isinstance(document, dict) else None
     if name == FORMAT:
         return
-    if isinstance(name, str) and name.startswith(OLDER):
+    words = name.rsplit(" ", 1) if isinstance(name, str) else []
+    if len(words) == 2 and words[0].startswith(OLDER) and words[1] in READERS:
         raise ValueError(
-            f"it is an {name!r}, which certified less: `orthobandit verify` of release 0.2 reads it; this"
-            f" release reads {FORMAT!r}"
+            f"it is an {name!r}, which an earlier verify.py reads: `git show"
+            f" {READERS[words[1]]}:src/orthobandit/verify.py`; this one reads {FORMAT!r}"
         )
     raise ValueError(f"it is not an {FORMAT!r}")
 

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from inside.service import ROLES, Registry, Token, Tokens
 from orthobandit.errors import ConflictError, ParameterError
+from orthobandit.experiment.store.sql.service_tables import TOKENS
 from orthobandit.service import create_app
 from orthobandit.service.http.auth import FRESH_SECONDS
-from orthobandit.service.tables import TOKENS
 from service_samples import TWO, is_problem, running, served
 
 PAGE = "/v1/experiments/page"

@@ -67,7 +67,7 @@ def test_no_private_module_is_named_by_more_than_three_test_files():
         ("from orthobandit.policy import _units", {"orthobandit.policy._units"}),
         ("from orthobandit.estimate.tally import Tally", {"orthobandit.estimate.tally"}),
         ("import orthobandit.arms, numpy.linalg", {"orthobandit.arms"}),
-        ("patch('orthobandit.service.tables.TOKENS')", {"orthobandit.service.tables"}),
+        ("patch('orthobandit.service.registry.TOKENS')", {"orthobandit.service.registry"}),
         ("from orthobandit.logs import analyse", {"orthobandit.logs"}),
         ("from inside.estimate import Cells", set()),
     ],

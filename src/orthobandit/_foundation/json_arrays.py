@@ -102,7 +102,6 @@ def _rounded(value: Any) -> str:
 
 COMPRESS_FROM_BYTES = 4096  # shorter arrays are kept as they are
 ZLIB_LEVEL = 1
-OLD_TEXT_TYPES = {"f": "<f8", "i": "<i8", "b": "|b1"}  # of texts that earlier releases kept
 
 
 def packed(array: NDArray[Any], *, compressed: bool = False) -> dict[str, Any]:
@@ -138,11 +137,10 @@ def unpacked(name: str, data: Any, dtype: DTypeLike, shape: tuple[int | None, ..
     [1.0, 2.0]
     """
     try:
-        given = _of_text(data) if isinstance(data, str) else data
-        kind = np.dtype(given["type"])
-        sizes = tuple(int(size) for size in given["shape"])
-        raw = b64decode(given["zlib" if "zlib" in given else "bytes"], validate=True)
-        array = np.frombuffer(decompress(raw) if "zlib" in given else raw, dtype=kind).reshape(sizes)
+        kind = np.dtype(data["type"])
+        sizes = tuple(int(size) for size in data["shape"])
+        raw = b64decode(data["zlib" if "zlib" in data else "bytes"], validate=True)
+        array = np.frombuffer(decompress(raw) if "zlib" in data else raw, dtype=kind).reshape(sizes)
     except (KeyError, TypeError, ValueError, Error, ZlibError):
         raise ParameterError(f"data[{name!r}] is not a packed array; was it written by `dump`?") from None
     fits = len(sizes) == len(shape) and all(
@@ -155,12 +153,6 @@ def unpacked(name: str, data: Any, dtype: DTypeLike, shape: tuple[int | None, ..
             " was it dumped with other arms?"
         )
     return np.array(array, dtype=dtype)
-
-
-def _of_text(text: str) -> dict[str, Any]:
-    """Return what an earlier release kept as kind, shape and compressed bytes, with spaces between."""
-    kind, shape, data = text.split(" ")
-    return {"type": OLD_TEXT_TYPES[kind], "shape": shape.split(","), "zlib": data}
 
 
 def sparse(array: NDArray[Any]) -> dict[str, Any]:

@@ -246,13 +246,13 @@ class Plan:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Plan":
         """Invert :meth:`to_json`."""
-        centre = data.get("centre")
+        centre = data["centre"]
         return cls(
             data["probabilities"],
             data["rounds"],
             None if centre is None else Centre.from_json(centre),
-            data.get("number", 0),
-            data.get("rivals"),
+            data["number"],
+            data["rivals"],
         )
 
 

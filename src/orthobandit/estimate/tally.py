@@ -176,7 +176,7 @@ class Tally:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Tally":
         """Invert :meth:`to_json`."""
-        return cls(data["counts"], data["sums"], data["squares"], data.get("largest"))
+        return cls(data["counts"], data["sums"], data["squares"], data["largest"])
 
 
 def _fixed(array: Any) -> Any:

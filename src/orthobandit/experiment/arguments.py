@@ -151,10 +151,7 @@ def _check_options(options: Options) -> None:
 
 
 def _check_deltas(policy: Policy[Any] | None, options: Options) -> None:
-    """Raise `ParameterError` for a δ above ½, of the policy or of a metric.
-
-    Checked here and not in their classes: experiments that an older release began with one must still open.
-    """
+    """Raise `ParameterError` for a δ above ½, of the policy or of a metric."""
     delta = getattr(policy, "delta", None)
     is_ours = type(policy).__module__.partition(".")[0] == PACKAGE  # elsewhere `delta` may be anything
     if is_ours and delta is not None:
@@ -165,11 +162,7 @@ def _check_deltas(policy: Policy[Any] | None, options: Options) -> None:
 
 
 def _check_epsilon(policy: Policy[Any], rewards: RewardRange | None) -> None:
-    """Raise `ParameterError` for a tolerance that no two arms can exceed, so that any arm would win at once.
-
-    Checked here and not in the policy's class: experiments that an older release began with one must still
-    open.
-    """
+    """Raise `ParameterError` for a tolerance that no two arms can exceed: any arm would win at once."""
     if not isinstance(policy, AnytimeElimination) or rewards is None:
         return
     low, high = rewards

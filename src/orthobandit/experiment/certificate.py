@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit.errors import CertificateError, ParameterError
-from orthobandit.estimate.certificate import Certificate, Chain, finite
+from orthobandit.estimate.certificate import Certificate, finite
 from orthobandit.experiment.ledger.entries import Entry
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.ledger.personal_feed import PersonalFeed
@@ -14,12 +14,8 @@ from orthobandit.experiment.ledger.policy_feed import PolicyFeed
 from orthobandit.experiment.ledger.record import Record
 from orthobandit.experiment.settings import Settings
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
-from orthobandit.verify import KNOWN_RULES, verdict_of
-
-NOT_COMMITTED = (
-    "the experiment was begun by a release that gave no certificates of rules; what `report()` says holds all"
-    " the same, and experiments that this release begins can be certified"
-)
+from orthobandit.policy.contextual.personalised import Personalised
+from orthobandit.verify import verdict_of
 
 
 def certify(
@@ -97,11 +93,6 @@ def certify_decision(feed: PolicyFeed) -> Certificate:
     A winner that guardrails have not cleared is claimed as held, not as declared.
     """
     record = _record_of(feed)
-    if record.chain.settings.get("rules") not in KNOWN_RULES:
-        raise ParameterError(
-            "the experiment was begun by an earlier release, whose rules this one does not recompute; its"
-            " decision holds all the same, and experiments that this release begins can be certified"
-        )
     if feed.is_held and not feed.is_compared:
         # The record tells that a winner is held back by what is drawn beside it, and nothing is here.
         raise ParameterError(
@@ -124,9 +115,7 @@ def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> C
     feed.keeps_entries = True
     for _, entry in entries:
         ledger.apply(entry)
-    chain = None if feed.record is None else feed.record.chain
-    if not isinstance(chain, Chain):
-        raise ParameterError(NOT_COMMITTED)
+    chain = _record_of(feed).chain
     _check_guardrails(ledger, feed)
     try:
         return Certificate.make(chain, _rules_claim(feed))
@@ -178,26 +167,17 @@ def _rules_claim(feed: PersonalFeed) -> dict[str, Any]:
 
 def head_of(feed: PolicyFeed) -> str:
     """Return the head of the record: the number of its entries and their hash."""
-    if isinstance(feed, PersonalFeed):
-        if feed.record is None:
-            raise ParameterError(NOT_COMMITTED)
-        return feed.record.head
     return _record_of(feed).head
 
 
 def _record_of(feed: PolicyFeed) -> Record:
     """Return the record that a certificate is made from; raise an error that says why there is none."""
-    if not isinstance(feed.policy, AnytimeElimination):
+    if not isinstance(feed.policy, AnytimeElimination | Personalised):
         raise ParameterError(f"{type(feed.policy).__name__} gives no certificates; AnytimeElimination does")
-    if feed.differences.count and isinstance(feed.policy, AnytimeElimination):
+    if feed.record is None:
         raise ParameterError(
             f"{feed.differences}: a certificate would have to re-derive its plans, so claims of this"
             " experiment cannot be certified; draws can be audited (`audit()`), what `report()` says holds,"
             " and experiments that this release begins can be certified"
-        )
-    if feed.record is None:
-        raise ParameterError(
-            "the experiment was begun by release 0.2 or before, which did not record what a certificate rests"
-            " on; its decision holds all the same, and experiments that this release begins can be certified"
         )
     return feed.record

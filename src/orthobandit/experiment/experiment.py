@@ -206,7 +206,8 @@ class Experiment:
         Raises
         ------
         VersionError
-            If a newer release wrote it in a format that this one does not know; the message names it.
+            If a newer release wrote it in a format that this one does not know, or a release before 0.5; the
+            message names the release that opens it.
         """
         check_clock(clock)
         if policy is not None:

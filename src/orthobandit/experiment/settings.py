@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -319,14 +320,15 @@ class Settings:
         VersionError
             If a newer release wrote them in a format that this one does not know.
         """
-        check_format("the settings of the experiment", data)
+        if "format" in data:  # no release has stamped settings so far; a newer one may
+            check_format("the settings of the experiment", data)
         missing = [name for name in NEEDED if name not in data]
         if missing:
             raise DamagedStoreError(
                 f"the settings have no {missing[0]!r}; they are not those of an experiment, or are damaged"
             )
         kept = data["policy"]
-        if policy is not None and describe_settings(policy) != _today(kept):
+        if policy is not None and describe_settings(policy) != kept:
             raise ParameterError(
                 f"the experiment was begun with {_said(kept)}, not with {policy!r}; leave `policy` out, or"
                 " begin another experiment"
@@ -352,8 +354,7 @@ def describe_settings(thing: Any) -> Any:
             part.name: describe_settings(getattr(thing, part.name)) for part in fields(thing) if part.init
         }
         kind = type(thing)
-        place = getattr(kind, "stored_as", f"{kind.__module__}:{kind.__qualname__}")
-        return {"class": place, "settings": values}
+        return {"class": f"{kind.__module__}:{kind.__qualname__}", "settings": values}
     if isinstance(thing, np.ndarray):
         return describe_settings(thing.tolist())
     if isinstance(thing, Sequence) and not isinstance(thing, str):
@@ -390,57 +391,14 @@ def made(data: Any) -> Any:
 
 
 def _named(module: str, name: str) -> Any:
-    """Return the class that an earlier release stored under this name, wherever it lives now.
-
-    Files move, but the packages above them keep the public names. So a name that is not found in its module
-    is looked for in the packages above, the nearest first.
-    """
-    first = name.partition(".")[0]
-    place = module
-    while place:
-        try:
-            found: Any = import_module(place)
-        except ModuleNotFoundError:
-            found = None
-        if found is not None and hasattr(found, first):
-            for part in name.split("."):
-                found = getattr(found, part)
-            return found
-        place = place.rpartition(".")[0]
-    raise ParameterError(
-        f"the experiment uses {module}:{name}, which release {__version__} does not have; open it with the"
-        " release that wrote it, or with `policy=` as it was made with"
-    )
-
-
-def _today(data: Any) -> Any:
-    """Return settings that an earlier release stored, in the form of this release.
-
-    Classes that have moved get their present names, and new settings their defaults.
-    """
-    if isinstance(data, list):
-        return [_today(part) for part in data]
-    if not isinstance(data, Mapping):
-        return data
-    values = {key: _today(value) for key, value in data.items()}
-    for kind in ("class", "function"):
-        module, _, name = str(data.get(kind, "")).partition(":")
-        if module.partition(".")[0] == "orthobandit" and "<" not in name:
-            found = _named(module, name)
-            values[kind] = f"{found.__module__}:{name}"
-            if kind == "class" and is_dataclass(found):
-                since = {
-                    part.name: describe_settings(part.default)
-                    for part in fields(found)
-                    if _is_new(part, data)
-                }
-                values["settings"] = {**since, **values["settings"]}
-    return values
-
-
-def _is_new(part: Field[Any], data: Mapping[str, Any]) -> bool:
-    """Tell whether a field with a default is missing in settings that an earlier release stored."""
-    return part.init and part.default is not MISSING and part.name not in data["settings"]
+    """Return the class or function of this package that is stored under this name."""
+    try:
+        return attrgetter(name)(import_module(module))
+    except (ImportError, AttributeError):
+        raise ParameterError(
+            f"the experiment uses {module}:{name}, which release {__version__} does not have; open it with"
+            " the release that wrote it, or with `policy=` as it was made with"
+        ) from None
 
 
 def _said(data: Any) -> str:

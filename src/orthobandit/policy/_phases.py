@@ -23,6 +23,7 @@ from orthobandit.estimate.plan import checked_probabilities
 from orthobandit.policy._states import (
     check_observed,
     check_pairs_fit,
+    check_state,
     clear,
     dump_state,
     freeze,
@@ -281,6 +282,7 @@ class PhasedPolicy(ABC):
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> PhasedState:
         """Invert :meth:`dump`."""
+        check_state(data)
         batch = load_array(data, "phase", np.int64).shape
         shape = (*batch, len(arms))
         names = ("phase", "length", "leader", "declared", "rounds")

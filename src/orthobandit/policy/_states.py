@@ -34,6 +34,11 @@ def dump_state(state: Any) -> dict[str, Any]:
     return {**stamp(), **plain}
 
 
+def check_state(data: dict[str, Any]) -> None:
+    """Raise :class:`VersionError` unless the dumped state of a policy has the format of this release."""
+    check_format("the state of the policy", data)
+
+
 def load_array(
     data: dict[str, Any], name: str, dtype: DTypeLike, shape: tuple[int, ...] | None = None
 ) -> NDArray[Any]:
@@ -55,7 +60,6 @@ def load_tally(data: dict[str, Any], name: str, shape: tuple[int, ...]) -> Tally
 
 
 def _entry(data: dict[str, Any], name: str) -> Any:
-    check_format("the state of the policy", data)
     if name not in data:
         raise ParameterError(f"data has no entry {name!r}; it must come from `dump` of the same policy")
     return data[name]

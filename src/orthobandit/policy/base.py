@@ -80,8 +80,8 @@ class Policy(Protocol[StateT]):
 
     **State and JSON.** ``json.dumps(dump(state), allow_nan=False)`` works, and ``load`` of what comes back
     plans, observes and decides as the state itself would, bit by bit. Arms are not part of the dump. Dumps of
-    this package's policies say their format and the release that wrote them; ``load`` reads earlier formats,
-    and refuses newer ones with :class:`~orthobandit.errors.VersionError`.
+    this package's policies say their format and the release that wrote them; ``load`` reads what releases
+    from 0.5.0 to its own have dumped, and refuses the rest with :class:`~orthobandit.errors.VersionError`.
 
     **Plans of others.** An experiment may hold plans that the policy would not make: another release or
     another server made them. A policy with ``late`` and ``renumber(state, number)``, which puts its own plan

@@ -44,7 +44,7 @@ from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import DesignError, ParameterError, RewardError, TallyError
 from orthobandit.estimate import Baseline, Plan, Tally
-from orthobandit.policy._states import check_late, check_observed, check_pairs_fit, load_array
+from orthobandit.policy._states import check_late, check_observed, check_pairs_fit, check_state, load_array
 from orthobandit.policy.base import FOREVER, Decision
 
 StateT = TypeVar("StateT")
@@ -231,6 +231,7 @@ class RoundPolicy(ABC):
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> RoundState:
         """Invert :meth:`dump`."""
+        check_state(data)
         rounds = load_array(data, "rounds", np.int64)
         batch = rounds.shape
         # The fields, types and shapes of the memory are known to `begin` alone.

@@ -12,7 +12,15 @@ from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
 from orthobandit.policy._phases import DesignRule, check_design, design_on, point_mass
-from orthobandit.policy._states import check_observed, clear, dump_state, freeze, load_array, load_tally
+from orthobandit.policy._states import (
+    check_observed,
+    check_state,
+    clear,
+    dump_state,
+    freeze,
+    load_array,
+    load_tally,
+)
 from orthobandit.policy._units import OWN_DESIGN, UNDECLARED, Units, check_bounds, units_of
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.theory import pac_rounds
@@ -186,6 +194,7 @@ class PureExploration:
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> ExplorationState:
         """Invert :meth:`dump`."""
+        check_state(data)
         declared = load_array(data, "declared", np.int64)
         shape = (*declared.shape, len(arms))
         probabilities = load_array(data, "probabilities", np.float64, shape)
@@ -290,5 +299,6 @@ class UniformAllocation:
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> UniformState:
         """Invert :meth:`dump`."""
-        batch = np.shape(data.get("tally", {}).get("counts"))[:-1]
+        check_state(data)
+        batch = np.shape(data["tally"]["counts"])[:-1]
         return UniformState(arms, load_tally(data, "tally", (*batch, len(arms))))

@@ -10,7 +10,7 @@ from experiment_samples import ledger_of
 from inside.policy import MOST_PAIRED, Leaders
 from mutants import reseal
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
-from orthobandit.verify import LEADER_RULES, verify
+from orthobandit.verify import ALL_PAIRS, LEADERS, verify
 
 COUNT = MOST_PAIRED + 20
 POINTS = np.random.default_rng(5).standard_normal((COUNT + 2, 3))
@@ -43,7 +43,7 @@ def test_nothing_is_refused_beyond_a_thousand_arms(tmp_path):
     assert report.arms[int(leader)].is_retired
     assert report.leader != leader
     certificate = experiment.certificate()
-    assert certificate.document["settings"]["rules"] == LEADER_RULES
+    assert certificate.document["settings"]["evidence"] == LEADERS
     assert certificate.document["claim"]["retired"] == [leader]
     assert verify(certificate.document, experiment.head()).problems == []
     assert experiment.replay().is_equal
@@ -130,8 +130,8 @@ def _with_smaller_rewards(document):
     rounds[len(rounds) // 2]["sums"][2] -= 0.5
 
 
-def _by_rules_of_few_arms(document):
-    document["settings"]["rules"] = 1
+def _with_evidence_on_all_pairs(document):
+    document["settings"]["evidence"] = ALL_PAIRS
 
 
 def _without_the_arm_that_came_back(document):
@@ -145,7 +145,7 @@ def _without_the_arm_that_came_back(document):
         _with_arm_left_out,
         _with_another_leader,
         _with_smaller_rewards,
-        _by_rules_of_few_arms,
+        _with_evidence_on_all_pairs,
         _without_the_arm_that_came_back,
     ],
 )

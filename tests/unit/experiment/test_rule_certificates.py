@@ -12,7 +12,6 @@ from experiment_samples import ledger_of
 from inside.policy import COMPARISONS, parse_rule
 from mutants import reseal
 from orthobandit import ArmSet, Experiment, Personalised
-from orthobandit.errors import ParameterError
 from orthobandit.policy.contextual import Offer
 from orthobandit.policy.contextual import rules as library
 from personal_samples import ARMS, KEY, begun, play, rewards_of, visitors
@@ -129,13 +128,6 @@ def test_a_file_goes_on_with_the_same_chain(tmp_path):
         play(again, 20, seed=2)
         assert alone.verify(again.certificate().document, head).valid
         assert not alone.verify(again.certificate().document, head[:-1] + "x").valid
-
-
-def test_experiments_without_a_commitment_say_so():
-    experiment = begun()
-    ledger_of(experiment).feed.record = None
-    with pytest.raises(ParameterError, match="begun by a release that gave no certificates of rules"):
-        experiment.head()
 
 
 # Lies, whose hashes fit

@@ -312,12 +312,6 @@ def test_an_export_is_read_as_far_as_it_is_settled(tmp_path):
     pages.export(tmp_path / "log.csv")
     found = analyse(tmp_path / "log.csv", format="export")
     assert found.rows == pages.report().settled
-    rows = [line.split(",") for line in (tmp_path / "log.csv").read_text().splitlines()]
-    old = "\n".join(",".join(row[:7] + row[9:]) for row in rows)  # as 0.2 wrote it
-    (tmp_path / "old.csv").write_text(old + "\n")
-    found = analyse(tmp_path / "old.csv", format="export", missing="zero")
-    assert found.rows == 900
-    assert any("no column 'settled'" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

@@ -308,12 +308,7 @@ class Evidence:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Evidence":
         """Invert :meth:`to_json`."""
-        # Sequences stored before `waited` was there have a rule of their own, as they still do.
-        return cls(**{part.name: numbers_of(data.get(part.name)) for part in fields(cls)})
-
-    def of_unknown_sizes(self, scale: Array) -> "Evidence":
-        """Return evidence of an exact mode whose rounds may have been as large as the scale allows."""
-        return replace(self, pooled=scale * self.variances, peaks=np.where(self.variances > 0, scale, 0.0))
+        return cls(**{part.name: numbers_of(data[part.name]) for part in fields(cls)})
 
     @property
     def estimates(self) -> Array:

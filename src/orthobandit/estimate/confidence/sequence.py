@@ -279,7 +279,6 @@ class ContrastSequence:
         tuning = self.tuning
         return {
             "evidence": self.evidence.to_json(),
-            "bets": True,
             "alpha": tuning.alpha.tolist(),
             "rho": tuning.rho.tolist(),
             "scale": tuning.scale.tolist(),
@@ -289,12 +288,9 @@ class ContrastSequence:
     def resumed(self, data: Mapping[str, Any]) -> "ContrastSequence":
         """Return the sequence, started with the same contrasts, with what :meth:`to_json` returned."""
         alpha, rho, scale = (np.array(data[name], dtype=np.float64) for name in ("alpha", "rho", "scale"))
-        evidence = Evidence.from_json(data["evidence"])
-        if self.confidence.is_exact and "bets" not in data:  # 0.2 did not look
-            evidence = evidence.of_unknown_sizes(scale)
         return replace(
             self,
-            evidence=evidence,
+            evidence=Evidence.from_json(data["evidence"]),
             tuning=Tuning(alpha, rho, scale),
             seen=Seen.from_json(data),
         )

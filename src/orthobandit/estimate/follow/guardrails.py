@@ -11,7 +11,6 @@ harmed, or not cleared, is not declared. No arm is retired: it may harm some vis
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
 
 import numpy as np
 
@@ -40,10 +39,6 @@ class Guardrail:
         A live experiment declares no arm that may still be worse by more than the margin and this together.
         By default 0.2 standard deviations of the metric.
     """
-
-    # Where earlier releases had the class. It is written into files, and into the hash that binds an
-    # experiment's settings before its first draw, so it must not change when the class moves.
-    stored_as: ClassVar[str] = "orthobandit.experiment.settings:Guardrail"
 
     metric: str
     margin: float = 0.0

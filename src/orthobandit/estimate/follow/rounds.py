@@ -95,8 +95,7 @@ class GapIntervals:
         # Of point estimates. It takes a number for each pair of arms, so with very many arms there is none.
         is_small = follows and len(arms) <= MOST_ARMS
         self._regression = CentredRegression(len(arms)) if is_small else None
-        # Forecasts and residuals of all counted rounds, added up; None where an earlier release did not.
-        self._earned: float | None = 0.0
+        self._earned = 0.0  # forecasts and residuals of all counted rounds, added up
         if follows and 1 < len(arms) <= MOST_ARMS:
             self._begin([arm for arm in range(len(arms)) if arm != reference])
 
@@ -121,10 +120,9 @@ class GapIntervals:
 
     def add(self, distribution: int, arms: Whole, residuals: Array, forecasts: Array | float = 0.0) -> None:
         """Add settled rounds (n,) of a distribution, with the forecasts that residuals are around."""
-        if self._earned is not None:
-            centre = self.centre
-            known = np.minimum(np.maximum(forecasts, centre.low), centre.high)
-            self._earned += float((known + residuals).sum())
+        centre = self.centre
+        known = np.minimum(np.maximum(forecasts, centre.low), centre.high)
+        self._earned += float((known + residuals).sum())
         # By distribution: a sum of residuals is evidence only beside the probabilities they were drawn with.
         if distribution not in self._pending:
             self._pending[distribution] = Sums(len(self.arms))
@@ -193,8 +191,8 @@ class GapIntervals:
         return np.clip(estimate, -widest, widest), np.maximum(low, -widest), np.minimum(high, widest)
 
     def average(self, plans: Mapping[int, Plan]) -> AverageReward | None:
-        """Return the average expected reward of all counted rounds; None if an earlier release began them."""
-        if self._earned is None or not self._sequences:
+        """Return the average expected reward of all counted rounds; None where no gap is followed."""
+        if not self._sequences:
             return None
         seen = self._with(self._taken(plans))[0].seen
         return average_reward(
@@ -240,15 +238,6 @@ class GapIntervals:
         if len(arms) <= MOST_ARMS:
             self._begin(list(range(before, len(arms))), first_plan)
 
-    def forget(self) -> None:
-        """Drop all evidence; intervals of the gaps so far stay infinite."""
-        self._sequences = []
-        self._others = []
-        self._first_plans = []
-        self._pending = {}
-        self._regression = None
-        self._earned = None
-
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers."""
         return {
@@ -261,22 +250,13 @@ class GapIntervals:
             "first_plans": list(self._first_plans),
         }
 
-    def load(self, data: Mapping[str, Any], delta: float) -> None:
-        """Go on from what :meth:`to_json` returned; the arms must be those it had.
-
-        Parameters
-        ----------
-        data : mapping
-        delta : float
-            What δ was if the data do not say: releases up to 0.2 kept none, and gave the objective a δ of
-            its own beside the policy's.
-        """
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from what :meth:`to_json` returned; the arms must be those it had."""
         self._others = [list(others) for others in data["others"]]
-        self.delta = float(data.get("delta", delta))
-        earned = data.get("earned")
-        self._earned = None if earned is None else float(earned)
-        self._first_plans = list(data.get("first_plans", [0] * len(self._others)))
-        regression = data.get("regression")
+        self.delta = float(data["delta"])
+        self._earned = float(data["earned"])
+        self._first_plans = list(data["first_plans"])
+        regression = data["regression"]
         self._regression = None if regression is None else CentredRegression.from_json(regression)
         kept = zip(self._others, data["sequences"], strict=True)
         self._sequences = [self._started(others, self.delta).resumed(one) for others, one in kept]

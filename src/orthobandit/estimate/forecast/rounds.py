@@ -171,12 +171,9 @@ def check_restartable(baseline: Baseline) -> None:
 
 
 def _load_rows(kept: Any) -> WaitingRows:
-    """Return rows of regressors from what was kept of them; earlier releases kept lists."""
+    """Return rows of regressors from what was kept of them."""
     out = WaitingRows()
-    if isinstance(kept, list):
-        for rows in kept:
-            out.add(np.array(rows, dtype=np.float64))
-    elif kept:
+    if kept:
         out.add(unpacked("rows", kept, np.float64, (None, None)))
     return out
 

@@ -246,7 +246,7 @@ class Constancy:
         splits = tuple(
             Split(
                 rounds=given["rounds"],
-                parts=_parts(sequence, data["sequence"], given["parts"]),
+                parts={name: numbers_of(part) for name, part in given["parts"].items()},
                 scattered=given["scattered"],
                 rho=numbers_of(given["rho"]),
                 low=numbers_of(given["low"], -np.inf),
@@ -257,11 +257,3 @@ class Constancy:
         )
         found = None if data["found"] is None else Drift.from_json(data["found"])
         return replace(fresh, sequence=sequence, rounds=data["rounds"], splits=splits, found=found)
-
-
-def _parts(sequence: ContrastSequence, data: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the sums at a split; where the sizes of rounds were not recorded, the largest possible ones."""
-    parts = {name: numbers_of(part) for name, part in given.items()}
-    if sequence.confidence.is_exact and "bets" not in data:
-        parts["pooled"] = sequence.tuning.scale[: len(parts["pooled"])] * parts["variances"]
-    return parts

@@ -393,7 +393,7 @@ class _Answered(NamedTuple):
     """What is stored under a key: words and fingerprint of the request, and its answer."""
 
     words: str
-    fingerprint: str | None  # None if an earlier release stored it, which kept none
+    fingerprint: str
     value: list[Proposal] | Exposed | None
 
 
@@ -420,7 +420,7 @@ def once(store: Store, key: str, words: str, request: Request) -> Request:
         """Return the stored answer if the key is known; otherwise do the request and store its answer."""
         found = _before(turn, store, key)
         if found is not None:
-            if found.words != words or found.fingerprint not in (None, fingerprint):
+            if found.words != words or found.fingerprint != fingerprint:
                 raise ConflictError(f"the key {key!r} was used for another request before; use a new one")
             return found.value
         value = request(turn)
@@ -474,4 +474,4 @@ def _before(turn: Turn, store: Store, key: str) -> _Answered | None:
     else:
         numbers = data["proposals"]
         value = None if numbers is None else drawn_before(turn, store, numbers)
-    return _Answered(data["words"], data.get("request"), value)
+    return _Answered(data["words"], data["request"], value)

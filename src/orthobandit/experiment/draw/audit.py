@@ -85,9 +85,8 @@ class Replay:
     difference : str
         Where the rebuilt state differs first, in words; empty if nowhere.
     planned_by : tuple of str
-        Other releases that planned the experiment or wrote a state it continued from, if they plan
-        differently from this one. Their plans cannot be rebuilt bit by bit; everything that does not depend
-        on planning can.
+        Other releases that planned the experiment, if they plan differently from this one. Their plans cannot
+        be rebuilt bit by bit; everything that does not depend on planning can.
     contradiction : str
         The first difference in what does not depend on planning, in words; empty if there is none.
     is_rounding : bool
@@ -144,10 +143,8 @@ def replay_log(
     except ConflictError as error:
         return Replay(last, str(error))
     rebuilt = ledger.to_json()
-    difference = _difference(_without_origin(rebuilt), _without_origin(state), "state")
-    found = ledger.feed.differences
-    # A state that is rebuilt bit by bit may come from anywhere: then only plans can differ.
-    makers = _makers(found, state.get("lineage", ()) if difference else ())
+    difference = _difference(without_stamp(rebuilt), without_stamp(state), "state")
+    makers = _makers(ledger.feed.differences)
     if not difference or not makers:
         is_rounding = bool(difference) and is_same(_without_hashes(rebuilt), _without_hashes(state))
         return Replay(last, difference, makers, is_rounding=is_rounding)
@@ -157,22 +154,17 @@ def replay_log(
     return Replay(last, difference, makers, contradiction)
 
 
-def _makers(found: Differences, lineage: Iterable[str]) -> tuple[str, ...]:
-    """Return the other releases whose plans or states this state continues."""
-    others = {*found.releases, *lineage} - {__version__}
+def _makers(differences: Differences) -> tuple[str, ...]:
+    """Return the other releases whose plans this state continues."""
+    others = {*differences.releases} - {__version__}
     # Two servers of one release may differ as well, where one of them was built by hand.
-    return tuple(sorted(others)) or ("another release",) * bool(found.count)
-
-
-def _without_origin(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state without the fields that say which release wrote it."""
-    return {name: value for name, value in without_stamp(state).items() if name != "lineage"}
+    return tuple(sorted(others)) or ("another release",) * bool(differences.count)
 
 
 def _without_hashes(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return a state without the hashes of its record, which differ even where numbers differ by rounding."""
     feed = {name: value for name, value in state["book"].items() if name != "record"}
-    return {**_without_origin(state), "book": feed}
+    return {**without_stamp(state), "book": feed}
 
 
 def _facts(state: Mapping[str, Any]) -> dict[str, Any]:

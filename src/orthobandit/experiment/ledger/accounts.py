@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._foundation.release import release_of
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, RewardError
@@ -300,8 +299,7 @@ class Accounts:
             "book": self.feed.to_json(),
             "levels": [level.to_json(pack) for level in self.level_forecasts],
             "tracks": [intervals.to_json() for intervals in self.gap_intervals],
-            **({"unclipped": True} if self._is_clipped else {}),
-            **({"comparisons": [one.to_json() for one in self.comparisons]} if self.comparisons else {}),
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
             "watch": self.watch.to_json(),
             "holdout": [sums.tally.to_json() for sums in self.holdout],
             "waiting": self.waiting.to_json(pack),
@@ -314,23 +312,16 @@ class Accounts:
         """Go on from what :meth:`to_json` returned."""
         settings = self.settings
         self.arms = ArmSet(data["arms"]["features"], data["arms"]["labels"])
-        self.feed = self._feed_class.from_json(
-            settings.policy, self.arms, data["book"], self._guarded_by, release_of(data)
-        )
-        kept = data.get("comparisons", ())
-        blank = self._new_comparisons()
-        self.comparisons = [one.resumed(state) for one, state in zip(blank, kept, strict=True)]
-        # 0.3.0 followed the objective by clipped residuals: such sums say nothing of the sizes of gaps.
-        is_useless = self._is_clipped and "unclipped" not in data
+        self.feed = self._feed_class.from_json(settings.policy, self.arms, data["book"], self._guarded_by)
+        comparisons = zip(self._new_comparisons(), data["comparisons"], strict=True)
+        self.comparisons = [blank.resumed(state) for blank, state in comparisons]
         self.watch = self._new_watch()
-        self.watch.load({**data["watch"], "constancy": None} if is_useless else data["watch"])
+        self.watch.load(data["watch"])
         self.waiting = Waiting.from_json(data["waiting"], len(settings.metrics))
         for place in range(len(settings.metrics)):
             self.level_forecasts[place] = RoundForecasts(self._baseline(place), data["levels"][place])
             self.gap_intervals[place] = self._new_intervals(place)
-            self.gap_intervals[place].load(data["tracks"][place], settings.metrics[place].delta)
+            self.gap_intervals[place].load(data["tracks"][place])
             self.holdout[place] = Sums(len(self.arms), Tally.from_json(data["holdout"][place]))
-        if is_useless:
-            self.gap_intervals[0].forget()
         self.retirements = [(int(arm), str(reason)) for arm, reason in data["retirements"]]
         self.drawn, self.silent = (np.array(data[name], dtype=np.int64) for name in ("drawn", "silent"))

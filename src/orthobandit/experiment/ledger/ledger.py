@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._foundation.release import __version__, check_format, release_of, stamp
+from orthobandit._foundation.release import __version__, check_format, stamp
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import (
@@ -75,15 +75,12 @@ class Ledger(Accounts):
     at : float
         Time of the newest entry.
     status : {"open", "paused", "stopped"}
-    lineage : tuple of str
-        Other releases that wrote states which this one continues.
     """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self.at = -np.inf
         self.status = OPEN
-        self.lineage: tuple[str, ...] = ()
         self._is_stirred = True
         self.outbox: list[Entry] = []
         self._informed = np.zeros(len(settings.metrics), dtype=np.bool_)
@@ -208,7 +205,6 @@ class Ledger(Accounts):
         """Record any other event."""
         self.settle(at)
         if self.status == STOPPED and kind in ("retire", "extend"):
-            # Refused here and not where entries are applied: logs of earlier releases may have such.
             self.check_open()
         entry = Noted(self.at, kind, data)
         place = len(self.outbox)
@@ -289,9 +285,10 @@ class Ledger(Accounts):
 
     def _note(self, entry: Noted) -> None:
         """Apply a note of the log, by its kind."""
-        check_format(f"a {entry.kind!r} of the log", entry.data)
+        if entry.kind == "plan" or "format" in entry.data:  # plans alone are stamped so far
+            check_format(f"a {entry.kind!r} of the log", entry.data)
         if entry.kind == "begin":
-            self.feed.commit(entry.data.get("commitment"))
+            self.feed.commit(entry.data["commitment"])
         elif entry.kind == "pause":
             self.check_open()
             self.status = PAUSED
@@ -307,7 +304,7 @@ class Ledger(Accounts):
             self.extend(ArmSet(entry.data["features"], entry.data["labels"]))
         elif entry.kind in ("plan", "distribution"):
             for arm in self.feed.adopt(entry.kind, entry.data):
-                self.retirements.append((arm, f"by release {release_of(entry.data)}, as the log says"))
+                self.retirements.append((arm, f"by release {entry.data['release']}, as the log says"))
         elif entry.kind == "recall":
             self.feed.recall(int(entry.data["number"]), Plan.from_json(entry.data["plan"]))
         self._tell_outbox(entry.at)
@@ -394,8 +391,7 @@ class Ledger(Accounts):
     def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
         """Return the whole state as plain lists and numbers, exactly; `pack` is for what may be very long."""
         at = None if np.isinf(self.at) else self.at
-        about = {**stamp(), "lineage": list(self.lineage)}
-        return {**about, "at": at, "status": self.status, **super().to_json(pack)}
+        return {**stamp(), "at": at, "status": self.status, **super().to_json(pack)}
 
     @classmethod
     def from_json(cls, settings: Settings, data: Mapping[str, Any]) -> "Ledger":
@@ -404,12 +400,11 @@ class Ledger(Accounts):
         Raises
         ------
         VersionError
-            If a newer release wrote it in a format that this one does not know.
+            If it has a format that this release does not know.
         """
         check_format("the state of the experiment", data)
         out = cls(settings)
         out.load(data)
-        out.lineage = tuple(sorted({*data.get("lineage", ()), release_of(data)} - {__version__}))
         out.at = -np.inf if data["at"] is None else data["at"]
         out.status = data["status"]
         return out
@@ -424,14 +419,14 @@ def resume(settings: Settings, seq: int, state: Mapping[str, Any]) -> tuple[int,
     Raises
     ------
     VersionError
-        If a newer release wrote the state in a format that this one does not know.
+        If the state has a format that this release does not know.
     """
     try:
         return seq, Ledger.from_json(settings, state)
     except VersionError:
         raise
     except (OrthobanditError, LookupError, TypeError, ValueError, AttributeError) as error:
-        release = release_of(state)
+        release = state["release"]
         if release == __version__:
             raise
         LOG.warning("a state of release %s cannot be read (%s); it is rebuilt from the log", release, error)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthobandit._foundation.release import UNSTAMPED_RELEASE
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
@@ -321,20 +320,18 @@ class PersonalFeed(PolicyFeed):
         arms: ArmSet,
         data: Mapping[str, Any],
         reference: int | None = None,
-        release: str = UNSTAMPED_RELEASE,
     ) -> "PersonalFeed":
         """Invert :meth:`to_json`."""
-        out = super().from_json(policy, arms, {**data, "record": None}, reference, release)
+        out = super().from_json(policy, arms, {**data, "record": None}, reference)
         if not isinstance(out, PersonalFeed):
             raise TypeError(f"{type(out).__name__} is not a {cls.__name__}")
         out._met = {
-            int(number): _Met(out._offer_of(one), int(one.get("proposal", 0)))
+            int(number): _Met(out._offer_of(one), int(one["proposal"]))
             for number, one in data["offers"].items()
         }
-        # States of early experiments know nothing of plans that are handed out, nor of certificates.
-        newest = data.get("newest")
+        newest = data["newest"]
         out.newest = None if newest is None else Version.of_note(newest)
         out.keeps_entries = False
-        record = data.get("record")
+        record = data["record"]
         out.record = None if record is None else RuleRecord.from_json(record)
         return out

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthobandit._foundation.random import cumulative_probabilities
-from orthobandit._foundation.release import UNSTAMPED_RELEASE, __version__, release_of, stamp
+from orthobandit._foundation.release import __version__, stamp
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ConflictError, ParameterError
@@ -21,11 +21,8 @@ from orthobandit.experiment.ledger.recorded_plans import (
     Differences,
     Draft,
     are_alike,
-    declared_by,
-    retired_by,
 )
 from orthobandit.policy import FOREVER, AnytimeElimination, Policy
-from orthobandit.verify import LEADER_RULES, RULES
 
 LOG = logging.getLogger("orthobandit.experiment")
 
@@ -90,7 +87,7 @@ class PolicyFeed:
         Distributions in use, by number.
     record : Record or None
         What an :class:`AnytimeElimination` was fed, for certificates; None for other policies, before
-        :meth:`commit`, and in experiments that earlier releases have begun.
+        :meth:`commit`, and in experiments with plans that the policy would not have made.
     cleared : (K,) array of bool
         Arms that all guardrails have cleared.
     unused : int
@@ -140,8 +137,6 @@ class PolicyFeed:
         if self.differences.count:
             return  # a record of plans that the policy has not made could not be verified
         if settings is not None and isinstance(self.policy, AnytimeElimination):
-            if settings.get("rules") not in (RULES, LEADER_RULES):
-                self.state = self.state.by_rules_of_0_3()
             self.record = Record(Chain(settings))
             self._record_plan()
 
@@ -307,9 +302,9 @@ class PolicyFeed:
                 # policy, which knows its own alone, is told of the same rounds.
                 self.plans[number] = plan
             if self._drafts:
-                self._drafts[0] = replace(self._drafts[0], maker=release_of(data))
+                self._drafts[0] = replace(self._drafts[0], maker=str(data["release"]))
             else:
-                self._maker = release_of(data)
+                self._maker = str(data["release"])
             return []
         self._drop_drafts(to_first=True)
         if number in self.plans and self.plans[number].to_json() != plan.to_json():
@@ -366,15 +361,15 @@ class PolicyFeed:
         self.plans[number] = plan
         self.current = number
         self._restricted = {}
-        out = [arm for arm in retired_by(data) if not self.retired[arm]]
+        out = [int(arm) for arm in data["decision"]["retired"] if not self.retired[arm]]
         for arm in out:
             self.state = self.policy.retire(self.state, arm)  # type: ignore[attr-defined]
             self.retired = self.retired | (np.arange(len(self.arms)) == arm)
-        declared = declared_by(data, plan)
+        declared = data["decision"]["declared"]
         if declared is not None and declared != self._declared and hasattr(self.policy, "conclude"):
             self.state = self.policy.conclude(self.state, declared)
         self._put_in_force()
-        self._maker = release_of(data)
+        self._maker = str(data["release"])
         self._note_difference()
         return out
 
@@ -591,9 +586,8 @@ class PolicyFeed:
         arms: ArmSet,
         data: Mapping[str, Any],
         reference: int | None = None,
-        release: str = UNSTAMPED_RELEASE,
     ) -> "PolicyFeed":
-        """Invert :meth:`to_json`, for states of this and earlier releases."""
+        """Invert :meth:`to_json`."""
         out = cls.__new__(cls)
         out.policy = policy
         out.arms = arms
@@ -604,12 +598,8 @@ class PolicyFeed:
         out._sums = (0, np.zeros(0))
         out._restricted = {tuple(key): number for key, number in data["restricted"]}
         out._reference = reference
-        out._mixed = float(data.get("mixed", 0.0))
-        out.cleared = _cleared_at_first(len(arms), reference)
-        if "cleared" in data:
-            out.cleared = np.array(data["cleared"], dtype=np.bool_)
-        elif int(policy.decide(out.state).declared) >= 0:
-            out.cleared[:] = True  # releases up to 0.2 declared arms whatever guardrails knew
+        out._mixed = float(data["mixed"])
+        out.cleared = np.array(data["cleared"], dtype=np.bool_)
         out.news = []
         out.is_reading = True
         out._drafts = []
@@ -617,12 +607,11 @@ class PolicyFeed:
         out._pending = load_pending(data["pending"], len(arms))
         out._total = data["total"]
         out.unused = data["unused"]
-        # Release 0.2 kept another kind of record, from which claims cannot be recomputed.
-        kept = data.get("record")
+        kept = data["record"]
         out.record = None if kept is None else Record.from_json(kept)
         out.retired = np.array(data["retired"], dtype=np.bool_)
-        out._maker = str(data.get("maker", release))
-        out.differences = Differences.from_json(data.get("differences"))
+        out._maker = str(data["maker"])
+        out.differences = Differences.from_json(data["differences"])
         out._put_in_force()
         if out._is_foreign and not out.differences.count:
             out._note_difference()

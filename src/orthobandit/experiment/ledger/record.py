@@ -22,7 +22,7 @@ from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
 from orthobandit.policy.anytime.plans import wide_plan
 from orthobandit.policy.contextual.personalised import Personalised
 from orthobandit.policy.contextual.rule_text import WrittenRule
-from orthobandit.verify import LEADER_RULES, RULES, STAGES, VISITOR_RULES
+from orthobandit.verify import ALL_PAIRS, LEADERS, STAGES
 
 
 def commitment_of(
@@ -41,7 +41,7 @@ def commitment_of(
     """
     return {
         "kind": "decision",
-        "rules": rules_of(policy, arms),
+        "evidence": ALL_PAIRS if policy.follows_all_pairs(arms) else LEADERS,
         "labels": list(arms.labels),
         "features": arms.features.tolist(),
         "confidence": describe_mode(policy.confidence),
@@ -54,11 +54,6 @@ def commitment_of(
         "key": hash_text(f"key of draws\n{key}") if key else None,
         "experiment": None if settings is None else hash_values(settings),
     }
-
-
-def rules_of(policy: AnytimeElimination, arms: ArmSet) -> int:
-    """Return the version number of the rules by which a verifier replays an experiment."""
-    return RULES if policy.follows_all_pairs(arms) else LEADER_RULES
 
 
 def hash_values(settings: Any) -> str:
@@ -228,7 +223,6 @@ def rule_commitment(
     written: Sequence[tuple[str, str]] = tuple(policy.rules)  # type: ignore[arg-type]
     return {
         "kind": "rules",
-        "rules": VISITOR_RULES,
         "labels": list(arms.labels),
         "columns": list(rule_columns(policy, arms)),
         "written": [[name, text] for name, text in written],

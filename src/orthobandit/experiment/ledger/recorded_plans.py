@@ -14,7 +14,6 @@ import numpy as np
 from orthobandit._foundation.release import __version__
 from orthobandit._foundation.types import Array
 from orthobandit.estimate import Plan
-from orthobandit.policy import FOREVER
 
 # By how much a plan may differ that another processor, or another build of its linear algebra, has made of
 # the same rewards. Sums differ by 1e-16, and solvers that stop within a tolerance by 1e-10.
@@ -85,10 +84,8 @@ class Differences:
         return {"count": self.count, "first": self.first, "releases": list(self.releases)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any] | None) -> "Differences":
-        """Invert :meth:`to_json`; earlier releases noted none."""
-        if data is None:
-            return cls()
+    def from_json(cls, data: Mapping[str, Any]) -> "Differences":
+        """Invert :meth:`to_json`."""
         return cls(int(data["count"]), int(data["first"]), tuple(map(str, data["releases"])))
 
 
@@ -131,22 +128,3 @@ def _are_near(one: Array, other: Array) -> bool:
         return True
     scale = max(np.max(np.abs(one)), np.max(np.abs(other)))
     return bool(np.all(np.abs(one - other) <= ROUNDING * scale))
-
-
-def declared_by(data: Mapping[str, Any], plan: Plan) -> int | None:
-    """Return the arm that was declared when a plan was made, according to its note; None if none was.
-
-    Up to release 0.2.0 the note does not say so, but then a plan for ever of one arm alone shows a winner.
-    """
-    if "decision" in data:
-        declared = data["decision"]["declared"]
-        return None if declared is None else int(declared)
-    is_alone = np.count_nonzero(plan.probabilities) == 1
-    if is_alone and int(plan.rounds) >= FOREVER:
-        return int(np.argmax(plan.probabilities))
-    return None
-
-
-def retired_by(data: Mapping[str, Any]) -> list[int]:
-    """Return the arms that were retired when a plan was made, as far as its note says."""
-    return [int(arm) for arm in data.get("decision", {}).get("retired", ())]

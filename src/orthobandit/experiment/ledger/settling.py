@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthobandit._foundation.json_arrays import numbers_of, unpacked
+from orthobandit._foundation.json_arrays import unpacked
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.experiment.ledger.snapshot import pack
 
@@ -209,9 +209,12 @@ class Waiting:
 
     @classmethod
     def from_json(cls, data: dict[str, Any], metrics: int) -> "Waiting":
-        """Invert :meth:`to_json`; earlier releases kept lists."""
+        """Invert :meth:`to_json`."""
         out = cls(metrics, data["first"])
-        columns = {name: _column(name, data[name], getattr(out, f"_{name}")) for name in COLUMNS}
+        columns = {
+            name: unpacked(name, data[name], like.dtype, (*like.shape[:-1], None))
+            for name, like in ((name, getattr(out, f"_{name}")) for name in COLUMNS)
+        }
         count = columns["arms"].size
         out._make_room(count)
         for name, column in columns.items():
@@ -219,10 +222,3 @@ class Waiting:
             kept[..., :count] = column.reshape(*kept.shape[:-1], count)
         out._end = count
         return out
-
-
-def _column(name: str, kept: Any, like: NDArray[Any]) -> Any:
-    """Return a column from its stored form; earlier releases stored lists."""
-    if isinstance(kept, list):
-        return numbers_of(kept, np.nan) if name == "values" else numbers_of(kept)
-    return unpacked(name, kept, like.dtype, (*like.shape[:-1], None))

@@ -115,8 +115,8 @@ class Store(Protocol):
         What is remembered of a request is committed with what the request did, so that one that is repeated
         can be told from a new one, whatever happened in between.
     Versions
-        A store written by an older release is brought up to date when opened; one of a newer release is
-        refused.
+        A store written by an older release, 0.5.0 at the oldest, is brought up to date when opened; one of a
+        newer release is refused.
     Errors
         Each is an :class:`~orthobandit.errors.ExperimentError` that says what to do, leaves the store as it
         was and lets it be used again: :class:`~orthobandit.errors.StorageError` if it cannot be read or

@@ -19,6 +19,7 @@ import numpy as np
 
 from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.extras import optional_package
+from orthobandit._foundation.release import READER_OF_OLDER
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import (
@@ -493,10 +494,7 @@ def _declared_by(experiment: LiveExperiment) -> dict[str, Any]:
 
 
 def keep_settled_draws(opened: Opened) -> Opened:
-    """Return an opened export: settled draws that are not of the holdout, and the columns it has as fields.
-
-    Exports of releases before 0.3 do not say what was settled; then all draws are kept, and a note says so.
-    """
+    """Return an opened export, its columns as fields: settled draws that are not of the holdout."""
     with opened.kept():
         return _only_settled(opened)
 
@@ -509,20 +507,17 @@ def _only_settled(opened: Opened) -> Opened:
         raise FileFormatError(
             f"{opened.name} is not the export of an experiment: its columns are {', '.join(names)}"
         )
-    table = opened.table
-    kept = ~_is_true(table.holdout)
-    if "settled" in names:
-        kept = kept & _is_true(table.settled)
-        awaited = table.filter(~_is_true(table.settled))
-        count = int(opened.fetch(awaited.aggregate(n=awaited.count()))["n"][0].as_py())
-        if count:
-            opened.notes += (f"{count:,} draws whose rewards are still awaited are left out",)
-    else:
-        opened.notes += (
-            "the export has no column 'settled', so draws whose rewards were still awaited count as they are:"
-            " export it again with this release, or leave out draws younger than the window",
+    if not {"settled", "silence"} <= set(names):
+        raise FileFormatError(
+            f"{opened.name} was exported by a release before 0.4.1, which did not say how silence counts;"
+            f" export the experiment again with release {READER_OF_OLDER}, which opens it"
         )
-    opened.table = table.filter(kept)
+    table = opened.table
+    awaited = table.filter(~_is_true(table.settled))
+    count = int(opened.fetch(awaited.aggregate(n=awaited.count()))["n"][0].as_py())
+    if count:
+        opened.notes += (f"{count:,} draws whose rewards are still awaited are left out",)
+    opened.table = table.filter(~_is_true(table.holdout) & _is_true(table.settled))
     # Rows were filtered: numbers would no longer be those of the file.
     opened.is_ordered = False
     opened.fields = {
@@ -530,7 +525,7 @@ def _only_settled(opened: Opened) -> Opened:
         "time": "at",
         "reward": rewards[0],
         "probabilities": tuple(name for name in names if name.startswith("p:")),
-        **({"missing": _missing_by_silence(opened)} if "silence" in names else {}),
+        "missing": _missing_by_silence(opened),
     }
     return opened
 

@@ -67,8 +67,7 @@ class AllPairs(AnytimeState):
     scale: Array = field(metadata=holds(np.float64, "KK", start=1.0))
     left: Array = field(metadata=holds(np.float64, "K"))
     met: Mask = field(metadata=holds(np.bool_, "KK", start=False))
-    # 0.2 let tests that started again count rounds drawn before.
-    first_plan: Whole = field(metadata=holds(np.int64, "KK", missing=0))
+    first_plan: Whole = field(metadata=holds(np.int64, "KK"))
 
     @classmethod
     def start(cls, policy: "AnytimeElimination", arms: ArmSet, batch: tuple[int, ...]) -> "AllPairs":
@@ -363,16 +362,12 @@ class AllPairs(AnytimeState):
 
     def dump(self) -> dict[str, Any]:
         """Return the state as plain lists and numbers that survive ``json.dumps`` exactly."""
-        return {**self.dump_fields(), "bets": True}
+        return self.dump_fields()
 
     @classmethod
-    def load(cls, arms: ArmSet, data: dict[str, Any], *, is_exact: bool) -> "AllPairs":
-        """Invert :meth:`dump`; `is_exact` tells whether evidence is that of an exact mode."""
-        state = cls(**cls.load_fields(arms, data))
-        if is_exact and "bets" not in data:  # 0.2 did not note how large single rounds were
-            evidence = state.evidence().of_unknown_sizes(state.scale)
-            state = state.changed(pooled=evidence.pooled, peaks=evidence.peaks)
-        return state.frozen()
+    def load(cls, arms: ArmSet, data: dict[str, Any]) -> "AllPairs":
+        """Invert :meth:`dump`."""
+        return cls(**cls.load_fields(arms, data)).frozen()
 
 
 def pace(policy: "AnytimeElimination", against: Array, variances: Array, alpha: ArrayLike) -> Array:

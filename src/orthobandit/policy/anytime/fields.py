@@ -35,8 +35,6 @@ class Description:
         One letter an axis: "K" for arms, "r" for dimensions of the arms; "" for one number.
     start : bool, int, float or object
         Value before the first round, also of the entries of arms that are added later.
-    missing : int, optional
-        Value in states of releases that did not write the field; None if all of them did.
     is_sparse : bool
         Whether it is mostly 0 where arms are very many.
     """
@@ -44,7 +42,6 @@ class Description:
     dtype: type
     axes: str
     start: Any
-    missing: int | None
     is_sparse: bool
 
     def shape(self, arms: ArmSet) -> tuple[int, ...]:
@@ -73,11 +70,9 @@ class Description:
         return unpacked(name, data, self.dtype, shape)
 
 
-def holds(
-    dtype: type, axes: str = "", start: Any = 0, *, missing: int | None = None, is_sparse: bool = False
-) -> dict[str, Description]:
+def holds(dtype: type, axes: str = "", start: Any = 0, *, is_sparse: bool = False) -> dict[str, Description]:
     """Return the metadata of a dataclass field: its :class:`Description`."""
-    return {"description": Description(dtype, axes, start, missing, is_sparse)}
+    return {"description": Description(dtype, axes, start, is_sparse)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +112,6 @@ class Fields:
         The leader is within this of the best arm.
     is_expected : (...) array of bool
         Whether boundaries are tuned for a gap that was expected before the first round.
-    weighs_silence : (...) array of bool
-        Whether batches before the first event weigh as if residuals scattered by 1: by the rules of releases
-        up to 0.3, which runs that they began go on with.
     retired : (..., K) array of bool
         Arms that the user has taken out.
     """
@@ -149,9 +141,8 @@ class Fields:
     leader: Whole = field(metadata=holds(np.int64))
     declared: Whole = field(metadata=holds(np.int64, start=-1))
     epsilon: Array = field(metadata=holds(np.float64, start=np.inf))
-    is_expected: Mask = field(metadata=holds(np.bool_, start=False, missing=0))
-    weighs_silence: Mask = field(metadata=holds(np.bool_, start=False, missing=1))
-    retired: Mask = field(metadata=holds(np.bool_, "K", start=False, missing=0))
+    is_expected: Mask = field(metadata=holds(np.bool_, start=False))
+    retired: Mask = field(metadata=holds(np.bool_, "K", start=False))
 
     @classmethod
     @cache
@@ -264,12 +255,9 @@ class Fields:
     def load_fields(cls, arms: ArmSet, data: dict[str, Any]) -> dict[str, Any]:
         """Return arms, tally and all fields by name, as :meth:`dump_fields` wrote them."""
         batch = load_array(data, "active", np.bool_).shape[:-1]
-        arrays = dict[str, Any]()
-        for name, one in cls.descriptions().items():
-            shape = (*batch, *one.shape(arms))
-            if one.missing is not None and name not in data:
-                arrays[name] = np.full(shape, one.missing, dtype=one.dtype)
-            else:
-                arrays[name] = load_array(data, name, one.dtype, shape)
+        arrays = {
+            name: load_array(data, name, description.dtype, (*batch, *description.shape(arms)))
+            for name, description in cls.descriptions().items()
+        }
         arrays["epsilon"] = np.where(np.isnan(arrays["epsilon"]), np.inf, arrays["epsilon"])
         return {"arms": arms, "tally": load_tally(data, "tally", (*batch, len(arms))), **arrays}

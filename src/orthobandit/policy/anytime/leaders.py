@@ -17,7 +17,6 @@ from orthobandit._foundation.json_arrays import packed, sparse, unpacked, unspar
 from orthobandit._foundation.release import stamp
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
 from orthobandit.estimate import Tally
 from orthobandit.estimate.augmented import RivalGeometry, is_doubtful
 from orthobandit.estimate.confidence.boundaries import LogBets
@@ -54,10 +53,6 @@ AT_A_TIME = 1 << 16  # arms whose boundaries are computed together, so that what
 # Arms whose upper bounds are solved for one by one; the others need only be shown to be no higher.
 SOLVED = 64
 MARK = "against leaders"  # in a dump, tells it from one of all pairs
-# Of the dump. In 1, evidence of exact modes did not say how large rounds were; in 2, it did not say which
-# rivals it rests on.
-VERSION = 3
-READ = (2, 3)
 # Arms up to which all have estimates, those included that were dropped and that no plan plays: a live
 # experiment may show them again beside others, as the arm that guardrails compare with.
 ESTIMATED = 100_000
@@ -354,28 +349,23 @@ class Sequences:
         Of each survivor against arms that have led, the newest last.
     leaders : int
         How many arms have been given such evidence so far: the m-th at δ/m(m + 1) of what bounds have.
-    rests_on : mapping of bits, or None
-        For each rival, the arms whose tests, or proofs that dropped them, rest on comparisons with it. None
-        if an earlier release did not note it: then every arm may rest on any.
+    rests_on : mapping of bits
+        For each rival, the arms whose tests, or proofs that dropped them, rest on comparisons with it.
     """
 
     tests: Against | None = None
     led: tuple[Against, ...] = ()
     leaders: int = 0
-    rests_on: Mapping[int, Bits] | None = field(default_factory=dict)
+    rests_on: Mapping[int, Bits] = field(default_factory=dict)
 
     def resting_on(self, rival: int, count: int) -> Mask:
         """Tell which of all arms (K,) have been compared with a rival for what is known of them."""
-        if self.rests_on is None:
-            return np.ones(count, dtype=np.bool_)
         if rival not in self.rests_on:
             return np.zeros(count, dtype=np.bool_)
         return _arms_of(self.rests_on[rival], count)
 
     def also_resting_on(self, rival: int, arms: Mask) -> "Sequences":
         """Return the evidence with a note that these arms (K,) were compared with a rival."""
-        if self.rests_on is None:
-            return self
         bits = np.packbits(arms)
         if rival in self.rests_on:
             bits |= self.rests_on[rival]
@@ -383,16 +373,12 @@ class Sequences:
 
     def resting_on_none(self, arms: Mask) -> "Sequences":
         """Return the evidence with a note that nothing is known of these arms (K,) any more."""
-        if self.rests_on is None:
-            return self
         others = ~np.packbits(arms)
         noted = {rival: bits & others for rival, bits in self.rests_on.items()}
         return replace(self, rests_on={rival: bits for rival, bits in noted.items() if bits.any()})
 
     def with_room_for(self, before: int, count: int) -> "Sequences":
         """Return the notes on arms with room for more of them."""
-        if self.rests_on is None:
-            return self
         noted = {
             rival: np.packbits(np.pad(_arms_of(bits, before), (0, count - before)))
             for rival, bits in self.rests_on.items()
@@ -415,14 +401,11 @@ class Sequences:
                 written.append({**head, "same": same[0]})
             else:
                 written.append({**head, **{name: packed(getattr(one, name)) for name in ARRAYS}})
-        noted = None
-        if self.rests_on is not None:
-            noted = {str(rival): packed(bits, compressed=True) for rival, bits in self.rests_on.items()}
         return {
             "leaders": self.leaders,
             "counts": self.tests is not None,
             "sequences": written,
-            "rests_on": noted,
+            "rests_on": {str(rival): packed(bits, compressed=True) for rival, bits in self.rests_on.items()},
         }
 
     @classmethod
@@ -434,7 +417,6 @@ class Sequences:
                 arrays = {name: getattr(every[one["same"]], name) for name in ARRAYS}
             else:
                 arrays = {name: unpacked(name, one[name], np.float64, (survivors,)) for name in ARRAYS}
-            is_expected = bool(one.get("is_expected", False))
             alpha = one["alpha"]
             since = one["since"]
             every.append(
@@ -443,18 +425,16 @@ class Sequences:
                     alpha if isinstance(alpha, float) else unpacked("alpha", alpha, np.float64, (survivors,)),
                     since if isinstance(since, int) else unpacked("since", since, np.int64, (survivors,)),
                     **arrays,
-                    is_expected=is_expected,
+                    is_expected=bool(one["is_expected"]),
                 )
             )
-        kept = data.get("rests_on")
-        noted = None
-        if kept is not None:
-            size = (count + 7) // 8
-            noted = {
-                int(rival): unpacked("rests_on", bits, np.uint8, (size,)) for rival, bits in kept.items()
-            }
         if not data["counts"]:
             return cls(leaders=int(data["leaders"]))
+        size = (count + 7) // 8
+        noted = {
+            int(rival): unpacked("rests_on", bits, np.uint8, (size,))
+            for rival, bits in data["rests_on"].items()
+        }
         return cls(every[0], tuple(every[1:]), int(data["leaders"]), noted)
 
 
@@ -472,7 +452,7 @@ class Leaders(AnytimeState):
     sequences : (...) array of Sequences
     """
 
-    restarts: Whole = field(metadata=holds(np.int64, "K", missing=0, is_sparse=True))
+    restarts: Whole = field(metadata=holds(np.int64, "K", is_sparse=True))
     sequences: NDArray[np.object_] = field(metadata=holds(np.object_, start=Sequences()))
 
     @classmethod
@@ -840,21 +820,15 @@ class Leaders(AnytimeState):
             packs = {name: one.pack(getattr(run, name)) for name, one in self._plain_fields()}
             runs.append({**packs, **run._evidence.dump()})
             tallies.append({name: sparse(getattr(run.tally, name)) for name in TALLIED})
-        return {**stamp(), MARK: VERSION, "batch": list(self.batch), "runs": runs, "tallies": tallies}
+        return {**stamp(), MARK: True, "batch": list(self.batch), "runs": runs, "tallies": tallies}
 
     @classmethod
     def load(cls, arms: ArmSet, data: Mapping[str, Any]) -> "Leaders":
         """Invert :meth:`dump`."""
-        if data[MARK] not in READ:
-            raise ParameterError(f"data[{MARK!r}] is {data[MARK]!r}; this version reads {VERSION}")
         batch = tuple(int(size) for size in data["batch"])
         arrays = dict[str, Any]()
         for name, one in cls._plain_fields():
-            if one.missing is not None and one.axes:
-                none: NDArray[Any] = np.full(one.shape(arms), one.missing, dtype=one.dtype)
-                values = [one.unpack(name, run[name], arms) if name in run else none for run in data["runs"]]
-            else:
-                values = [one.unpack(name, run.get(name, one.missing), arms) for run in data["runs"]]
+            values = [one.unpack(name, run[name], arms) for run in data["runs"]]
             arrays[name] = np.array(values, dtype=one.dtype).reshape((*batch, *one.shape(arms)))
         active = arrays["active"].reshape((-1, len(arms)))
         sequences = np.empty(len(active), dtype=np.object_)

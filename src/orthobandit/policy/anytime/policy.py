@@ -14,14 +14,13 @@ from orthobandit._foundation.checks import (
     check_positive,
     check_whole,
 )
-from orthobandit._foundation.release import check_format
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.confidence.modes import CONFIDENCES, Asymptotic, Bounded, Confidence
 from orthobandit.estimate.forecast.baselines import ARMA, BASELINES, Baseline, check_baseline
-from orthobandit.policy._states import check_late, check_observed
+from orthobandit.policy._states import check_late, check_observed, check_state
 from orthobandit.policy.anytime.all_pairs import AllPairs
 from orthobandit.policy.anytime.changes import add_arms, retire_arm
 from orthobandit.policy.anytime.delta import SHOWN
@@ -334,10 +333,8 @@ class AnytimeElimination:
 
     def load(self, arms: ArmSet, data: dict[str, Any]) -> AnytimeState:
         """Invert :meth:`dump`."""
-        check_format("the state of the policy", data)
-        if MARK in data:
-            return Leaders.load(arms, data)
-        return AllPairs.load(arms, data, is_exact=self.confidence.is_exact)
+        check_state(data)
+        return Leaders.load(arms, data) if MARK in data else AllPairs.load(arms, data)
 
 
 def anytime_elimination(

@@ -223,10 +223,6 @@ class AnytimeState(Fields, ABC):
         arm = np.where(are_alike, np.argmax(self.active, axis=-1), leader)
         return run.declare(arm, are_alike | (epsilon <= policy.epsilon))
 
-    def by_rules_of_0_3(self) -> Self:
-        """Return a run that plans by the rules of releases up to 0.3, as those that they began do."""
-        return self.changed(weighs_silence=np.ones(self.batch, dtype=np.bool_)).frozen()
-
     def settle_at_once(self) -> Self:
         """Declare the first arm before the first round, because all are the same."""
         nothing = np.zeros(self.batch)
@@ -361,7 +357,7 @@ class AnytimeState(Fields, ABC):
             noise = earlier * self.noise + tally.rounds * self._unexplained(gram, tally)
             noise = np.where(self.watched > 0, noise / np.maximum(earlier + tally.rounds, 1), scatter)
         unit = np.maximum(scatter, self.noise if self.phase == 2 else noise)
-        unit = np.where(unit > 0, unit, np.where(self.weighs_silence, 1.0, np.inf))
+        unit = np.where(unit > 0, unit, np.inf)
         return self.changed(
             gram=self.gram + gram / over_pairs(unit),
             moment=self.moment + moment / unit[..., np.newaxis],

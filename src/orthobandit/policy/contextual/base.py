@@ -25,7 +25,7 @@ from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import ParameterError, RewardError
 from orthobandit.estimate import Baseline
 from orthobandit.estimate.plan import Plan
-from orthobandit.policy._states import load_array
+from orthobandit.policy._states import check_state, load_array
 from orthobandit.policy.contextual.offers import Offer
 from orthobandit.policy.every_round import keys
 
@@ -200,6 +200,7 @@ class CompiledContextual(ABC):
 
     def load(self, data: dict[str, Any]) -> ContextualState:
         """Invert :meth:`dump`."""
+        check_state(data)
         dimension = int(data["dimension"])
         rounds = load_array(data, "rounds", np.int64)
         blank = self.begin(dimension, np.zeros(1, dtype=np.int64))

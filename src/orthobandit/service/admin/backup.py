@@ -23,10 +23,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from orthobandit._foundation.files import whole_file
-from orthobandit._foundation.release import __version__
+from orthobandit._foundation.release import __version__, older_words
 from orthobandit.errors import DamagedStoreError, FileFormatError, ParameterError, StorageError, VersionError
 from orthobandit.experiment.store.sql.connections import connect_to_write, lock_tables
-from orthobandit.experiment.store.sql.upgrade import NEWEST, is_ready
+from orthobandit.experiment.store.sql.upgrade import NEWEST, OLDEST, is_ready
 from orthobandit.service.admin.database import (
     TABLES,
     Database,
@@ -37,7 +37,6 @@ from orthobandit.service.admin.database import (
 )
 
 FORMAT = 1
-READABLE = ("0003", NEWEST)  # versions of tables whose rows fit those of today
 PRIVATE_MODE = 0o600  # file mode: a backup holds the secrets of webhooks
 PAGES = (".db", ".sqlite", ".sqlite3")  # suffixes of files that are copied page by page
 SQLITE = b"SQLite format 3\0"
@@ -180,9 +179,14 @@ class Kept:
     def _pages(self) -> Iterator[Row]:
         """Yield the rows of a backup that is a SQLite file."""
         with open_database(self.path) as database:
-            if find_version(database) != NEWEST:
+            version = find_version(database)
+            if version != NEWEST:
+                is_older = version < OLDEST
                 raise VersionError(
-                    f"{self.path} is of an older release; run `orthobandit db upgrade --db {self.path}`"
+                    older_words(str(self.path))
+                    if is_older
+                    else f"{self.path} has tables of version {version}, and {NEWEST} can be restored; run"
+                    f" `orthobandit db upgrade --db {self.path}` first"
                 )
             with connect_snapshot(database.engine) as connection:
                 for table in TABLES:
@@ -223,7 +227,9 @@ class Kept:
             release = ""
         if kind != "backup":
             raise FileFormatError(f"{self.path} is not a backup; `orthobandit db backup` makes one")
-        if form != FORMAT or version not in READABLE:
+        if str(version) < OLDEST:
+            raise VersionError(older_words(str(self.path)))
+        if form != FORMAT or version != NEWEST:
             raise VersionError(
                 f"{self.path} was written by release {release}; restore it with that one:"
                 f" `pip install 'orthobandit=={release}'`, and upgrade then"

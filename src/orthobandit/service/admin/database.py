@@ -12,8 +12,8 @@ from orthobandit.errors import InputError, OrthobanditError, UnknownExperimentEr
 from orthobandit.experiment import Experiment
 from orthobandit.experiment.store.sql.connections import address, file_of, make_engine, named_errors
 from orthobandit.experiment.store.sql.schema import EXPERIMENTS, PLANS
+from orthobandit.experiment.store.sql.service_tables import ALL_TABLES
 from orthobandit.experiment.store.sql.upgrade import NEWEST, found_version, is_ready
-from orthobandit.service.tables import ALL_TABLES
 
 PATIENCE_SECONDS = 30.0  # seconds to wait for other processes
 # Not `releases`, which records the schema version and is written when tables are created.

@@ -25,10 +25,10 @@ import sqlalchemy as sa
 from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import OrthobanditError, ParameterError
 from orthobandit.experiment.store.sql.connections import lock_tables
+from orthobandit.experiment.store.sql.service_tables import DELIVERIES, NEWS, WEBHOOKS
 from orthobandit.service.background.webhook_events import KINDS, News
 from orthobandit.service.background.webhook_signatures import new_secret, sign_headers
 from orthobandit.service.registry import Registry
-from orthobandit.service.tables import DELIVERIES, NEWS, WEBHOOKS
 
 LOG = logging.getLogger("orthobandit.service")
 # Seconds between tries; after the last the delivery is given up.

@@ -24,10 +24,10 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
+from orthobandit.experiment.store.sql.service_tables import SESSIONS, TOKENS
 from orthobandit.service.http.auth import COLUMNS, ROLES, SESSION_COOKIE, Token, check_key, read_token
 from orthobandit.service.http.problems import Problem
 from orthobandit.service.registry import Registry
-from orthobandit.service.tables import SESSIONS, TOKENS
 
 SESSION_SECONDS = 12 * 3600.0  # seconds of a session
 ANYBODY = "somebody on this machine"  # on a server without tokens

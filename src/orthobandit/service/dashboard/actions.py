@@ -18,8 +18,8 @@ import sqlalchemy as sa
 from orthobandit.errors import OrthobanditError, StorageError
 from orthobandit.experiment import Experiment
 from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS
+from orthobandit.experiment.store.sql.service_tables import ACTIONS
 from orthobandit.service.registry import Registry
-from orthobandit.service.tables import ACTIONS
 
 UNDO_SECONDS = 10.0  # seconds to undo what cannot be taken back later
 RETRY_SECONDS = 30.0  # seconds after which an action that somebody began to do is begun again

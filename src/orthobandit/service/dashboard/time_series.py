@@ -14,8 +14,8 @@ import sqlalchemy as sa
 
 from orthobandit.experiment.report.report import Report
 from orthobandit.experiment.store.sql.schema import EVENTS, EXPERIMENTS, PLANS, PROPOSALS
+from orthobandit.experiment.store.sql.service_tables import HISTORY
 from orthobandit.service.registry import Registry
-from orthobandit.service.tables import HISTORY
 
 # settled proposals of the first point, and by how much the next has more
 FIRST_POINT_SETTLED = 10

@@ -19,9 +19,9 @@ from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import ConflictError, ParameterError
 from orthobandit.experiment.settings import seconds
 from orthobandit.experiment.store.sql.connections import lock_tables
+from orthobandit.experiment.store.sql.service_tables import TOKENS
 from orthobandit.service.http.problems import Problem
 from orthobandit.service.registry import Registry
-from orthobandit.service.tables import TOKENS
 
 # What each role may do: the roles that it includes.
 ROLES = {

@@ -196,19 +196,6 @@ def test_a_tally_of_unknown_sizes_counts_as_one_round():
     assert np.all(np.isinf(start.add(plan, unknown).intervals()))
 
 
-def test_a_stored_sequence_that_does_not_say_how_large_rounds_were_stays_valid():
-    arms, rng = ArmSet.one_hot(2), np.random.default_rng(3)
-    start = ContrastSequence.start(arms, [[1, 0]], Bounded(0.0, 1.0), 0.05)
-    plan = Plan([0.5, 0.5], 300, centre=start.centre())
-    drawn = rng.integers(0, 2, 300)
-    now = start.add(plan, Tally.of(drawn, plan.residuals(drawn, rng.random(300), 0.5), 2))
-    data = now.to_json()
-    assert start.resumed(data).intervals() == now.intervals()
-    old = start.resumed({name: part for name, part in data.items() if name != "bets"})
-    assert old.intervals()[0] < now.intervals()[0]
-    assert old.intervals()[1] > now.intervals()[1]
-
-
 def test_nothing_is_claimed_before_anything_has_happened():
     # A thousand visitors and not one sale: the difference is not 0 ± nothing.
     arms = ArmSet.one_hot(2)

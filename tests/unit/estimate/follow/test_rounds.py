@@ -58,17 +58,9 @@ def test_a_restart_goes_on_as_if_nothing_had_happened():
     live.flush(EVEN)
     fed(live, 1, seed=1)
     again = GapIntervals(MODE, ArmSet.one_hot(2), 0, 0.05)
-    again.load(json.loads(json.dumps(live.to_json())), 0.05)
+    again.load(json.loads(json.dumps(live.to_json())))
     for one, other in zip(again.intervals(EVEN), live.intervals(EVEN), strict=True):
         assert one.tolist() == other.tolist()
-
-
-def test_data_without_a_level_have_the_one_they_were_kept_with():
-    live = GapIntervals(MODE, ArmSet.one_hot(2), 0, 0.05)
-    data = live.to_json()
-    del data["delta"]
-    live.load(data, 0.02)
-    assert live.delta == 0.02
 
 
 def test_with_very_many_arms_nothing_is_followed():
@@ -105,13 +97,5 @@ def test_the_average_is_that_of_the_rewards_and_survives_a_restart():
     assert found.shares.tolist() == [np.mean(arms == 0), np.mean(arms == 1)]
     assert found.low < 0.3 < found.high
     again = GapIntervals(MODE, ArmSet.one_hot(2), 0, 0.05)
-    again.load(json.loads(json.dumps(live.to_json())), 0.05)
+    again.load(json.loads(json.dumps(live.to_json())))
     assert (again.average(EVEN).low, again.average(EVEN).high) == (found.low, found.high)
-
-
-def test_a_state_that_does_not_say_what_was_earned_has_no_average():
-    live = fed(GapIntervals(MODE, ArmSet.one_hot(2), 0, 0.05), 1)
-    data = live.to_json()
-    del data["earned"]
-    live.load(data, 0.05)
-    assert fed(live, 1).average(EVEN) is None

@@ -70,19 +70,6 @@ def test_memory_grows_with_the_logarithm_of_the_rounds():
     assert [split.rounds for split in tests[-1].splits] == [100, 200, 400, 800, 1600, 3200, 6400]
 
 
-def test_an_exact_test_stored_before_bets_is_no_surer_than_it_was():
-    test = list(watched(lambda n: 0.1, confidence=Bounded(0.0, 1.0)))[-1]
-    data = json.loads(json.dumps(test.to_json(), allow_nan=False))
-    del data["sequence"]["bets"]
-    for parts in (data["sequence"]["evidence"], *(split["parts"] for split in data["splits"])):
-        parts["pooled"] = [0.0]  # in other units, up to 0.2
-    again = Constancy.from_json(ArmSet.one_hot(2), Bounded(0.0, 1.0), data)
-    assert again.splits
-    for number in range(len(again.splits)):
-        (low, high), (lower, higher) = test.after(number), again.after(number)
-        assert lower[0] < low[0] < high[0] < higher[0]
-
-
 @pytest.mark.parametrize("confidence", [None, Bounded(0.0, 1.0)])
 def test_a_test_goes_on_after_json_as_if_nothing_had_happened(confidence):
     tests = list(watched(lambda n: 0.8 if n < 20 else -0.8, confidence=confidence))

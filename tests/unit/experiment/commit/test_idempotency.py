@@ -1,7 +1,6 @@
 """Calls with a key are done once, however often they are repeated."""
 
 import json
-import sqlite3
 import warnings
 from threading import Thread
 
@@ -91,22 +90,6 @@ def test_calls_with_other_arguments_are_other_calls(sales, first, second):
     first(sales.once("k"))
     with pytest.raises(ConflictError, match=USED):
         second(sales.once("k"))
-
-
-def test_keys_of_earlier_releases_have_no_fingerprint_and_go_on(tmp_path):
-    where = tmp_path / "log.db"
-    with Experiment.create(where, ARMS, **SUMS) as sales:
-        sales.once("k").tell(sales.ask().id, 2.0)
-    with sqlite3.connect(where) as store:
-        [(text,)] = store.execute("SELECT answer FROM requests").fetchall()
-        kept = json.loads(text)
-        assert kept.pop("request")
-        assert kept == {"words": "", "proposals": None}  # as earlier releases write it
-        store.execute("UPDATE requests SET answer = ?", (json.dumps(kept),))
-    store.close()
-    with Experiment.open(where) as sales:
-        sales.once("k").tell(1, 2.0)
-        assert told(sales) == [{"reward": 2.0}]
 
 
 def test_fingerprints_stay_the_same_over_releases(tmp_path):

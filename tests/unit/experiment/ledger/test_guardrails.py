@@ -106,17 +106,6 @@ def test_a_ledger_with_the_reference_arm_mixed_in_survives_json():
     again = Ledger.from_json(experiment.settings, json.loads(json.dumps(ledger.to_json())))
     assert again.feed.plan.to_json() == ledger.feed.plan.to_json()
     assert np.array_equal(again.feed.cleared, ledger.feed.cleared)
-    # As releases up to 0.2 kept it, which declared arms whatever guardrails knew.
-    kept = json.loads(json.dumps(ledger.to_json()))
-    for name in ("mixed", "cleared"):
-        del kept["book"][name]
-    old = Ledger.from_json(experiment.settings, kept)
-    assert old.feed.cleared.all()
-    # The plan on record stays in force until somebody asks or tells, and the winner is shown alone then.
-    assert old.feed.plan.probabilities.tolist() == [0.5, 0.0, 0.5]
-    old.settle(old.at + 1.0)
-    assert old.feed.plan.probabilities.tolist() == [0.0, 0.0, 1.0]
-    assert [entry.kind for entry in old.outbox] == ["plan"]
 
 
 @pytest.mark.parametrize(

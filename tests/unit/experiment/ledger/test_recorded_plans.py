@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiment_samples import entries_of, ledger_of, store_of
-from inside._foundation import STATE_FORMAT
+from inside._foundation import STATE_FORMAT, stamp, without_stamp
 from inside.experiment import Ledger, Noted, resume
 from inside.service import check
 from orthobandit import SBE, AnytimeElimination, ArmSet, Experiment, Guardrail, Metric, __version__
@@ -156,6 +156,21 @@ def test_notes_and_states_of_a_newer_format_are_refused_by_name(tmp_path):
         Ledger(settings).apply(Noted(1.0, "plan", note))
 
 
+@pytest.mark.parametrize("mark", [{}, {"format": 3, "release": "0.4.1"}])
+def test_notes_and_states_of_releases_before_0_5_are_refused(mark):
+    experiment = Experiment.memory(ArmSet.one_hot(3), rewards=(0, 1))
+    state = {**without_stamp(ledger_of(experiment).to_json()), **mark}
+    with pytest.raises(
+        VersionError, match=r"the state of the experiment was written by a release before 0\.5;"
+    ):
+        resume(experiment.settings, 3, state)
+    plan = {"number": 2, "plan": {}, **mark}
+    with pytest.raises(
+        VersionError, match=r"a 'plan' of the log was written by a release before 0\.5; .*0\.4\.1"
+    ):
+        Ledger(experiment.settings).apply(Noted(1.0, "plan", plan))
+
+
 def test_a_state_of_another_release_that_cannot_be_read_is_rebuilt(tmp_path):
     with begun(tmp_path / "one.sqlite") as experiment:
         state = ledger_of(experiment).to_json()
@@ -171,11 +186,12 @@ def test_a_log_that_contradicts_itself_is_refused():
     experiment = Experiment.memory(ArmSet.one_hot(2), AnytimeElimination(rewards=(0, 1)))
     ledger = Ledger(experiment.settings)
     plan = ledger.feed.plan.to_json()
-    ledger.apply(Noted(1.0, "plan", {"number": 1, "plan": plan}))
+    rest = {**stamp(), "decision": {"declared": None, "retired": []}}
+    ledger.apply(Noted(1.0, "plan", {"number": 1, "plan": plan, **rest}))
     with pytest.raises(ConflictError, match="plan 5 of the log comes after number 1; restore a copy"):
-        ledger.apply(Noted(1.0, "plan", {"number": 5, "plan": {**plan, "number": 2}}))
+        ledger.apply(Noted(1.0, "plan", {"number": 5, "plan": {**plan, "number": 2}, **rest}))
     with pytest.raises(ConflictError, match="plan 1 of the log is there twice, and not the same"):
-        ledger.apply(Noted(1.0, "plan", {"number": 1, "plan": {**plan, "rounds": 7}}))
+        ledger.apply(Noted(1.0, "plan", {"number": 1, "plan": {**plan, "rounds": 7}, **rest}))
 
 
 def test_differences_say_who_planned():

@@ -136,23 +136,6 @@ def test_states_survive_json_and_batches_change_together():
     assert json.dumps(rule.dump(rule.load(FOUR, json.loads(text)))) == text
 
 
-def test_exact_states_that_do_not_say_how_large_rounds_were_stay_valid():
-    rule, rng = policy(SubGaussian(-1.0, 2.2, 0.5)), np.random.default_rng(4)
-    state = play(rule, rule.start(THREE), rng, 400)
-    data = rule.dump(state)
-    # As 0.2 wrote it: nothing is known of sizes but what the scale allows.
-    del data["bets"]
-    data["pooled"], data["peaks"] = (np.zeros((3, 3)).tolist() for _ in range(2))
-    old = rule.load(THREE, data)
-    some = state.variances > 0
-    assert some.any()
-    assert np.all(old.pooled[some] >= state.pooled[some])
-    assert np.all(old.peaks[some] >= state.peaks[some])
-    assert np.array_equal(old.pooled, state.scale * state.variances)
-    apart = ~np.eye(3, dtype=bool)
-    assert np.all((rule.upper_bounds(old) > rule.upper_bounds(state))[apart & some])
-
-
 def test_wrong_changes_are_refused():
     rule = policy()
     state = rule.start(THREE)

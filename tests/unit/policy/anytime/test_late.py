@@ -134,10 +134,3 @@ def test_a_test_that_starts_again_counts_no_round_drawn_before():
     now = EXACT.plan(changed)
     later = EXACT.observe(changed, now, played(now, int(now.rounds), rng))
     assert np.all(np.diagonal(later.weights)[np.intersect1d(fresh, others)] > 0)
-
-
-def test_states_without_first_plans_open():
-    state, _ = begun(EXACT, 5, rounds=100)
-    data = EXACT.dump(state)
-    del data["first_plan"]
-    assert not EXACT.load(ARMS, data).first_plan.any()

@@ -133,21 +133,6 @@ def test_rounds_drawn_before_a_test_began_again_are_no_evidence():
     assert np.all(late.tests.weights[:3] > new.tests.weights[:3])
 
 
-def test_a_state_that_does_not_say_what_tests_rest_on_begins_all_of_them_again():
-    rule = rule_of()
-    data = rule.dump(state_with_tests(rule))
-    data["against leaders"] = 2
-    for run in data["runs"]:
-        for name in ("rests_on", "retired", "restarts"):
-            run.pop(name)
-    old = rule.load(THREE, json.loads(json.dumps(data)))
-    assert not old.retired.any()
-    worst = int(np.argmin(old.values))
-    after = rule.retire(old, worst)
-    assert np.all(after.tests.weights == 0)
-    assert stored(rule, after).sequences.item().rests_on is None
-
-
 def test_the_claim_of_another_release_stands_until_its_arm_is_retired():
     rule, rng = rule_of(), np.random.default_rng(5)
     state = state_with_tests(rule)

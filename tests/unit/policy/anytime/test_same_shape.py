@@ -1,13 +1,9 @@
 """Clipped residuals of arms that differ by location only: signs of gaps, no sizes, and no other arms."""
 
-import json
-
 import numpy as np
 import pytest
 from tests.unit.experiment.recorded import Fed
 
-from experiment_samples import ledger_of
-from inside.experiment import Ledger
 from orthobandit import AnytimeElimination, ArmSet, ContrastSequence, Experiment, SameShape
 from orthobandit.errors import ParameterError
 from orthobandit.policy.anytime.policy import anytime_elimination
@@ -92,20 +88,6 @@ def test_live_intervals_are_of_rewards_that_nobody_clipped():
     assert (report.declared, report.alarms) == ("1", ())
     assert arm.low is not None
     assert arm.high is not None
-
-
-def test_clipped_sums_that_0_3_0_stored_are_forgotten():
-    ledger = ledger_of(live(15))
-    stored = json.loads(json.dumps(ledger.to_json()))
-    for is_new in (True, False):
-        if not is_new:
-            del stored["unclipped"]
-        opened = Ledger(ledger.settings)
-        opened.load(stored)
-        _, low, high = opened.gap_intervals[0].intervals(opened.feed.plans)
-        assert bool(np.isfinite([low[1], high[1]]).all()) == is_new
-        assert opened.to_json()["unclipped"]
-        assert opened.feed.policy.decide(opened.feed.state).declared == 1
 
 
 def test_intervals_are_refused():

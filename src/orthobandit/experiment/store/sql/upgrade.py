@@ -8,22 +8,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from orthobandit._foundation.extras import optional_package
-from orthobandit._foundation.release import __version__
+from orthobandit._foundation.release import __version__, older_words
 from orthobandit.errors import DamagedStoreError, VersionError
 from orthobandit.experiment.store.sql.connections import connect_to_write, lock_tables
 from orthobandit.experiment.store.sql.schema import METADATA, RELEASES
+from orthobandit.experiment.store.sql.service_tables import ALL_TABLES
 
-NEWEST = "0004"  # the version of schema.py and of service/tables.py
-# The tables of service/tables.py, which this layer does not import.
-SERVICE_TABLES = {
-    "service_actions",
-    "service_deliveries",
-    "service_history",
-    "service_news",
-    "service_sessions",
-    "service_tokens",
-    "service_webhooks",
-}
+NEWEST = "0005"  # the version of schema.py and of service_tables.py
+OLDEST = "0005"  # that steps lead on from: the tables of release 0.5
 VERSION_TABLE = "orthobandit_version"
 FOLDER = Path(__file__).with_name("migrations")
 _LOCK = Lock()  # Alembic has one place in a process for what it is working on
@@ -48,7 +40,8 @@ def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
     Raises
     ------
     VersionError
-        If they are of a newer release; :class:`DamagedStoreError` if they are of another program.
+        If they are of a newer release, or of one before 0.5; :class:`DamagedStoreError` if they are of
+        another program.
     """
     with engine.connect() as connection:
         found = found_version(connection)
@@ -62,9 +55,12 @@ def is_ready(engine: Engine, where: str, *, make: bool) -> bool:
         found = found_version(connection)  # perhaps another process was faster
         if found is None:
             _refuse_other_tables(connection)
+            METADATA.create_all(connection, tables=ALL_TABLES)
+        elif found < OLDEST:
+            raise VersionError(older_words(where))
         elif found not in {step.revision for step in steps.walk_revisions()}:
             raise VersionError(_newer(connection, where, found))
-        _climb(connection, steps)
+        _climb(connection, steps, is_new=found is None)
     return True
 
 
@@ -88,8 +84,11 @@ def _newer(connection: Connection, where: str, found: str) -> str:
 def _refuse_other_tables(connection: Connection) -> None:
     there = set(sa.inspect(connection).get_table_names())
     # A server's database may be shared with others as long as names differ. A file belongs to one program.
-    ours = SERVICE_TABLES.union(METADATA.tables)
-    other = sorted(there if connection.dialect.name == "sqlite" else there & ours)
+    other = sorted(
+        there
+        if connection.dialect.name == "sqlite"
+        else there.intersection(table.name for table in ALL_TABLES)
+    )
     if other:
         raise DamagedStoreError(
             f"table {other[0]!r} belongs to another program, or the store is damaged; "
@@ -102,7 +101,9 @@ def _steps() -> Any:
     return script.ScriptDirectory(FOLDER, version_locations=[FOLDER / "versions"])
 
 
-def _climb(connection: Connection, steps: Any) -> None:
+def _climb(connection: Connection, steps: Any, *, is_new: bool) -> None:
+    """Run the steps to the newest version; tables that were made just now only get its number."""
+    run = steps._stamp_revs if is_new else steps._upgrade_revs
     environment = optional_package("alembic.runtime.environment", "live", "an experiment in a file")
     config = optional_package("alembic.config", "live", "an experiment in a file").Config()
     context = environment.EnvironmentContext(config, steps)
@@ -110,7 +111,7 @@ def _climb(connection: Connection, steps: Any) -> None:
         context.configure(
             connection=connection,
             version_table=VERSION_TABLE,
-            fn=lambda now, _: steps._upgrade_revs(NEWEST, now),
+            fn=lambda revision, _: run(NEWEST, revision),
         )
         context.run_migrations()
     known = sa.select(RELEASES.c.version).where(RELEASES.c.version == NEWEST)

@@ -15,14 +15,14 @@ from experiment_samples import append, asked, texts, told
 from inside.experiment import SQLStore
 from orthobandit.errors import StorageError
 from orthobandit.experiment.store.sql import upgrade
+from orthobandit.experiment.store.sql.service_tables import METADATA
 from orthobandit.experiment.store.sql.statements import Statements
-from orthobandit.service.tables import METADATA
 
 STEP = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0005", "0004"
+revision, down_revision = "0006", "0005"
 
 
 def upgrade():
@@ -43,9 +43,9 @@ def path(tmp_path):
 def release(monkeypatch, folder, then="pass"):
     """Let the package have one step more."""
     shutil.copytree(upgrade.FOLDER, folder)
-    (folder / "versions" / "v0005_notes.py").write_text(STEP.format(then=then))
+    (folder / "versions" / "v0006_notes.py").write_text(STEP.format(then=then))
     monkeypatch.setattr(upgrade, "FOLDER", folder)
-    monkeypatch.setattr(upgrade, "NEWEST", "0005")
+    monkeypatch.setattr(upgrade, "NEWEST", "0006")
 
 
 def columns(path):
@@ -66,14 +66,10 @@ def test_the_steps_lead_to_the_tables_of_the_schema(path):
     engine.dispose()
 
 
-def test_the_names_of_the_services_tables_are_known_below_it():
-    assert {name for name in METADATA.tables if name.startswith("service_")} == upgrade.SERVICE_TABLES
-
-
 def test_an_older_file_is_brought_up_to_date_when_opened(path, tmp_path, monkeypatch):
     release(monkeypatch, tmp_path / "steps")
     store = SQLStore(path)
-    assert columns(path) == ([*[column.name for column in METADATA.tables["rewards"].c], "note"], [("0005",)])
+    assert columns(path) == ([*[column.name for column in METADATA.tables["rewards"].c], "note"], [("0006",)])
     assert (store.settings(), len(texts(store))) == ({"window": 60}, 2)
     store.close()
 
@@ -96,25 +92,6 @@ def test_statements_are_those_of_postgresql_too():
     assert "%(above)s" in statements.events._text
     given = statements.events._given((1, 2, 3))
     assert given == {"experiment": 1, "above": 2, "most": 3}
-
-
-def test_tokens_that_the_service_made_by_itself_are_kept(path):
-    with sqlite3.connect(path) as connection:  # as release 0.1 left it
-        for table in METADATA.tables:
-            if table.startswith("service_") and table != "service_tokens":
-                connection.execute(f"DROP TABLE {table}")
-        for column in ("experiments", "until"):
-            connection.execute(f"ALTER TABLE service_tokens DROP COLUMN {column}")
-        connection.execute("INSERT INTO service_tokens VALUES ('1', 'mine', 'admin', x'00', 5.0)")
-        connection.execute("UPDATE orthobandit_version SET version_num = '0002'")
-    connection.close()
-    SQLStore(path).close()
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT name, experiments, until FROM service_tokens").fetchall() == [
-            ("mine", None, None)
-        ]
-        assert connection.execute("SELECT * FROM service_webhooks").fetchall() == []
-    connection.close()
 
 
 def test_tables_can_be_made_in_several_threads_at_once(tmp_path):

@@ -1,7 +1,4 @@
-"""The service's own tables, which share the database and its versions with those of the experiments.
-
-They are made by the steps in ``experiment/store/sql/migrations``, which say how to change a table.
-"""
+"""The tables of the HTTP service, which share the database and its versions with those of the experiments."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, LargeBinary, Table, Text
 
