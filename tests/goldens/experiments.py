@@ -91,6 +91,7 @@ def play(
     metrics=None,
     asked=None,
     named=False,
+    clock=None,
 ):
     """Ask and tell in batches.
 
@@ -107,8 +108,10 @@ def play(
         Returns more arguments of a batch.
     named : bool
         Whether proposals are for named visitors.
+    clock : Clock, optional
+        Of an experiment that :func:`begin` did not make.
     """
-    clock, rng = CLOCKS[experiment], np.random.default_rng(seed)
+    clock, rng = clock or CLOCKS[experiment], np.random.default_rng(seed)
     for number in range(batches):
         clock.now += step
         more = {} if asked is None else asked(rng, batch)
@@ -425,10 +428,20 @@ def visitors(rng, count):
 
 
 def play_personal(
-    experiment, batches=15, *, batch=20, seed=1, told=1.0, lost=0.0, gain=0.5, asked=None, metrics=None
+    experiment,
+    batches=15,
+    *,
+    batch=20,
+    seed=1,
+    told=1.0,
+    lost=0.0,
+    gain=0.5,
+    asked=None,
+    metrics=None,
+    clock=None,
 ):
     """Show arms to visitors of whom B serves those on telephones."""
-    clock, rng = CLOCKS[experiment], np.random.default_rng(seed)
+    clock, rng = clock or CLOCKS[experiment], np.random.default_rng(seed)
     for number in range(batches):
         clock.now += 600.0
         contexts = visitors(rng, batch)

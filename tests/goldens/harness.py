@@ -28,8 +28,8 @@ STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 def golden_cases(folder, names, slow=()):
     """Return the parameters of a test: the names of goldens of one folder, which are ids as well."""
-    marks = {name: [pytest.mark.slow] for name in slow}
-    return [pytest.param(name, id=f"{folder}/{name}", marks=marks.get(name, [])) for name in names]
+    slow_mark = [pytest.mark.slow]
+    return [pytest.param(name, id=f"{folder}/{name}", marks=slow_mark * (name in slow)) for name in names]
 
 
 def check(texts):
@@ -68,8 +68,12 @@ def difference_of(name, text):
     # Lines whose numbers differ by rounding alone are shown as they are stored.
     lines, old = text.splitlines(), stored.splitlines()
     rounded = {line_key(line): line for line in old}
-    lines = [rounded.get(line_key(line), line) if line not in old else line for line in lines]
-    diff = list(difflib.unified_diff(old, lines, f"stored/{name}", f"now/{name}", lineterm="", n=2))
+    alike = [line if line in old else rounded.get(line_key(line), line) for line in lines]
+    diff = list(
+        difflib.unified_diff(
+            old, lines if alike == old else alike, f"stored/{name}", f"now/{name}", lineterm="", n=2
+        )
+    )
     left_out = len(diff) - DIFF_LINES
     end = [f"… and {left_out} more lines"] if left_out > 0 else []
     return "\n".join(["", *diff[:DIFF_LINES], *end, ""])
