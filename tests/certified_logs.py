@@ -64,6 +64,15 @@ LOGS = {
         rows_of(6, [[0.5, 0.4995, 0.0005]], gaps=[0.0, 0.4, 3.0]),
         {},
     ),
+    "an arm that was hardly drawn until the end": lambda: (
+        rows_of(
+            14,
+            [[0.98, 0.02], [0.2, 0.8]],
+            lambda _, rows: (np.arange(rows) >= rows - 8).astype(int),
+            rows=700,
+        ),
+        {},
+    ),
     "an arm that comes late": lambda: (
         rows_of(7, [[0.5, 0.5, 0.0], [0.3, 0.3, 0.4]], side_by_side, [0.0, 0.4, 0.8]),
         {"delta": 0.1},

@@ -246,6 +246,17 @@ def may_speak(e: Any, events: Any, waited: Any, alpha: Any, factor: float = 1.0)
     return (factor * np.asarray(events) >= needed) & is_calm & (factor * np.asarray(waited) >= level)
 
 
+def known_events(carried: Any, drawn: Any, events: float, alpha: Any) -> Any:
+    """Return the events that contrasts (m,) of a log may count: none while they rest on arms hardly drawn.
+
+    `carried` (m, K) is the variance of each that rests on each arm, if residuals are alike: of everything
+    that counted, as the sums themselves, and not of what came last.
+    """
+    least = max(DRAWN, -PER_LEVEL * log(alpha.min()))
+    unknown = np.where(drawn < least, carried, 0.0).sum(axis=1)
+    return np.where(unknown > HIDDEN * carried.sum(axis=1), 0.0, events)
+
+
 def is_reached(total: Any, e: Any, speaks: Any, tuning: Any, is_exact: bool, grid: Grid | LogBets) -> Any:
     """Tell where totals, less their slack, have reached the boundary, among contrasts that may speak."""
     s = total - e[SLACK]
@@ -1797,10 +1808,9 @@ class Log:
         # Each gap has two sides, and all hold together with probability 1 − δ.
         self.tuning = np.zeros((3, m))
         self.tuning[ALPHA] = self.delta / (2 * m)
-        self.least = max(DRAWN, -PER_LEVEL * log(self.tuning[ALPHA].min()))
         self.evidence = np.zeros((6, m))
         self.sizes = Sizes(k)
-        self.events = np.full(m, np.inf)
+        self.carried = np.zeros((m, k))  # variance of each gap that rests on each arm, of all buckets
         self.values = np.zeros(k)
         self.error = 0.0  # standard error of the least known gap, in whose units values may be off
         self.distributions: list[Any] = []
@@ -1925,7 +1935,6 @@ class Log:
         """Add a bucket to the evidence: distributions (G, K), values of the arms (K,), tally (G, K)."""
         self.tune(p)
         whole = Tally(tally.counts.sum(0), tally.sums.sum(0), tally.squares.sum(0), tally.largest.max(0))
-        before = self.sizes.drawn
         self.sizes.add(whole)
         mode = self.mode
         sizes = self.sizes
@@ -1948,12 +1957,7 @@ class Log:
         e[VARIANCE] += squares.sum(axis=0)
         e[POOLED] += pooled.sum(axis=0)
         e[PEAK] = np.maximum(e[PEAK], peaks.max(axis=0))
-        # A gap waits while much of its variance rests on arms that the plans let expect too few draws of.
-        is_rare = (p > 0) & (before + n[:, 0] @ p < self.least)
-        carried = (n * ideal**2 * np.einsum(TIMES, g**2, p * is_rare)).sum(axis=0)
-        total = (n * ideal).sum(axis=0)
-        is_hidden = np.where(total > 0, carried > HIDDEN * total, self.events == 0)
-        self.events = np.where(is_hidden, 0.0, sizes.events)
+        self.carried += np.einsum("gm,gmk,gk->mk", n * ideal**2, g**2, p)
 
     def learn_values(self) -> None:
         """Estimate the values for the next bucket: each gap shrunk by how much of its square is noise."""
@@ -1981,7 +1985,8 @@ class Log:
         tuning = np.where(is_known, self.tuning, np.array([[0.5], [1.0], [1.0]]))
         middle = np.where(is_known, e[TOTAL] / e[WEIGHT], np.inf)
         # Gaps of a log have waited by another rule, which is in their events.
-        speaks = self.mode.is_exact | may_speak(e, self.events, np.inf, tuning[ALPHA])
+        events = known_events(self.carried, self.sizes.drawn, self.sizes.events, self.tuning[ALPHA])
+        speaks = self.mode.is_exact | may_speak(e, events, np.inf, tuning[ALPHA])
         width = boundary(e, speaks, tuning, self.mode.is_exact, NEAR) / e[WEIGHT]
         width = np.where(is_known, width, np.inf)
         low = np.where(is_known, np.maximum(middle - width, -limit), -limit)
@@ -2306,10 +2311,8 @@ class RuleRun:
         is_ready = self.tuning[RHO] > 0
         tuning = np.where(is_ready, self.tuning, np.array([[0.5], [1.0], [1.0]]))
         tuning[ALPHA] = self.tuning[ALPHA]
-        least = max(DRAWN, -PER_LEVEL * log(self.tuning[ALPHA].min()))
-        rare = np.where(self.drawn < least, self.carried, 0.0).sum(axis=1)
-        is_hidden = rare > HIDDEN * self.carried.sum(axis=1)
-        events = np.where(is_hidden, 0.0, min(self.rewards.events, self.residuals.events))
+        seen = min(self.rewards.events, self.residuals.events)
+        events = known_events(self.carried, self.drawn, seen, self.tuning[ALPHA])
         speaks = self.mode.is_exact | may_speak(e, events, np.inf, self.tuning[ALPHA])
         n = max(self.settled, 1)
         width = (boundary(e, speaks, tuning, self.mode.is_exact, WIDE) + e[SLACK]) / n

@@ -163,6 +163,24 @@ def test_an_arm_that_was_hardly_drawn_says_nothing_yet(truth, rewarded):
     assert failed <= binom.isf(FALSE_ALARM, 100, 0.05)
 
 
+@pytest.mark.parametrize(("chance", "rounds"), [(0.05, 400), (0.1, 300)])
+def test_a_plan_at_the_end_does_not_hide_what_all_plans_rest_on(chance, rounds):
+    # Both arms earn 1 on average, one of them rarely and much; it has had a few draws when plans change.
+    # Rounds of other arms have shown how large residuals are.
+    rng, arms, failed = np.random.default_rng(47), ArmSet.one_hot(4), 0
+    phases = [([0.0, 0.0, 0.5, 0.5], 80), ([0.05, 0.95, 0.0, 0.0], rounds), ([0.8, 0.2, 0.0, 0.0], 5)]
+    for _ in range(300):
+        sequence = ContrastSequence.start(arms, [[0, 1]])
+        for p, size in phases:
+            drawn = rng.choice(4, size, p=p)
+            rare = (rng.random(size) < chance) / chance - 1.0
+            residuals = np.where(drawn == 0, rare, 0.3 * rng.choice([-1.0, 1.0], size))
+            sequence = sequence.add(Plan(p, size), Tally.of(drawn, residuals, 4))
+        (low,), (high,) = sequence.intervals()
+        failed += not low <= 0.0 <= high
+    assert failed <= binom.isf(FALSE_ALARM, 300, 0.05)
+
+
 def drops_a_new_arm(goal, rng, rounds=1500):
     """Tell whether the best arm, added when the pilot has just ended, is ever dropped or bounded wrongly."""
     means = np.array([10.0] + [0.0] * 9 + [11.0])

@@ -54,6 +54,8 @@ def test_the_logs_are_as_different_as_they_are_meant_to_be():
     assert max(len(one.get("plans", ())) for one in certified("plans that change")["entries"]) == 2
     assert gap_of("an arm that is hardly drawn", 1)["low"] is None
     assert gap_of("an arm that is hardly drawn", 1)["estimate"] is not None
+    # A bucket at the end that draws it often does not make up for what its few draws carry.
+    assert gap_of("an arm that was hardly drawn until the end", 0)["low"] is None
     assert gap_of("an arm that never comes", 1)["estimate"] is None
     # The other arm's gap tells of it: no two means are further apart than 1.
     assert -1.0 <= gap_of("an arm that never comes", 1)["low"] < 0.0

@@ -17,9 +17,8 @@ from orthobandit.estimate.tally import Tally
 # Squares of the largest of n light-tailed residuals exceed (2·log n + this) times their mean less than once
 # in a hundred runs; what exceeds it is a sign of rare events, of which there may be more.
 USUAL = 6.0
-# The asymptotic mode counts a contrast once no arms that will have been drawn less often than DRAWN, as far
-# as the plan can tell, carry more than the share HIDDEN of its variance: what they return is not known yet.
-# see hardly_drawn
+# The asymptotic mode says nothing of a contrast while arms that were drawn less often than DRAWN carry more
+# than the share HIDDEN of its variance: what they return is not known yet. See rests_on_unknown.
 DRAWN = 10.0
 HIDDEN = 0.25
 # Draws, in units of log(1/α), before intervals at a level α rest on an arm: one that shows its largest values
@@ -147,18 +146,19 @@ def least_draws(alpha: ArrayLike) -> float:
     return max(DRAWN, PER_LEVEL * log(1.0 / float(np.min(alpha))))
 
 
-def hardly_drawn(probabilities: Array, expected: Array, drawn: Array, least: float = DRAWN) -> Mask:
-    """Mark arms (..., K) that can be drawn but are expected to be drawn too rarely; see DRAWN.
+def rests_on_unknown(carried: Array, total: Array) -> Mask:
+    """Tell which estimates (...) rest on arms that have hardly been drawn: what these return is not known.
+
+    An estimate is a sum over all plans that counted, and so is what it rests on. Read off the last plan, a
+    few rounds that draw all arms alike would open a sum that is nearly all from one arm's few draws.
 
     Parameters
     ----------
-    probabilities : (..., K) array
-    expected, drawn : (..., K) arrays
-        How often each should come up while the plans are in force, and how often it has before.
-    least : float
-        How often is enough.
+    carried, total : (...) arrays
+        Σ w²·p_a·g(a)² over all rounds that counted, the variance of an estimate if residuals are alike: over
+        arms that were drawn less often than :func:`least_draws`, and over all arms.
     """
-    return np.asarray((probabilities > 0) & (drawn + expected < least))
+    return np.asarray(carried > HIDDEN * total)
 
 
 def quiet_arms(relative: Array, drawn: Array) -> Mask:
@@ -421,6 +421,83 @@ class Steps:
     def whole(self) -> Tally:
         """The tally (S, K) of each step."""
         return self.tally.gathered(self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """The variance of m estimates if residuals are alike, and what of it rests on arms hardly drawn so far.
+
+    Attributes
+    ----------
+    total : (m,) array
+    by_arm : (m, K) array
+        0 for arms that have been drawn often enough. Both have a leading axis (S,) for S moments.
+    """
+
+    total: Array
+    by_arm: Array
+
+    @classmethod
+    def start(cls, estimates: int, arms: int) -> "Carried":
+        """Return the state before the first round."""
+        return cls(np.zeros(estimates), np.zeros((estimates, arms)))
+
+    def along(self, steps: "Steps", pull: Array, variance: Array, least: float, drawn: Array) -> "Carried":
+        """Return the state (S, ...) after each of S steps of G plans, whose rounds weigh 1/v.
+
+        Parameters
+        ----------
+        steps : Steps
+        pull : (G, m, K) array
+            g(a).
+        variance : (G, m) array
+            v; infinite where a plan cannot estimate.
+        least : float
+            Draws that are enough; see :func:`least_draws`.
+        drawn : (S, K) array
+            Draws of each arm up to and with each step.
+        """
+        weights = steps.rounds[:, np.newaxis] / variance
+        total = _running_total(self.total, np.add.reduceat(weights, steps.first, axis=0))
+        by_arm = np.zeros((len(drawn), *self.by_arm.shape))
+        # Draws only grow: an arm that had enough before the first step is known from then on.
+        some = drawn[0] - steps.whole.counts[0] < least
+        if some.any():
+            p = steps.probabilities[:, np.newaxis, some]
+            part = (weights / variance)[..., np.newaxis] * pull[..., some] ** 2 * p
+            grown = _running_total(self.by_arm[:, some], np.add.reduceat(part, steps.first, axis=0))
+            by_arm[..., some] = np.where(drawn[:, np.newaxis, some] < least, grown, 0.0)
+        return Carried(total, by_arm)
+
+    @property
+    def rest_on_unknown(self) -> Mask:
+        """Which estimates (..., m) rest on arms that have hardly been drawn: :func:`rests_on_unknown`."""
+        return rests_on_unknown(self.by_arm.sum(axis=-1), self.total)
+
+    def at(self, step: int) -> "Carried":
+        """Return the state at one of several moments."""
+        return Carried(self.total[step], self.by_arm[step])
+
+    def with_arms(self, count: int) -> "Carried":
+        """Return the state with `count` more arms, none of them drawn yet."""
+        return Carried(self.total, np.pad(self.by_arm, ((0, 0), (0, count))))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists that survive ``json.dumps`` exactly."""
+        arms = np.flatnonzero(self.by_arm.any(axis=0))
+        return {
+            "total": self.total.tolist(),
+            "arms": arms.tolist(),
+            "by_arm": self.by_arm[:, arms].T.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], arms: int) -> "Carried":
+        """Invert :meth:`to_json`, for so many arms."""
+        out = cls.start(len(data["total"]), arms)
+        for arm, column in zip(data["arms"], data["by_arm"], strict=True):
+            out.by_arm[:, arm] = column
+        return cls(np.array(data["total"], dtype=np.float64), out.by_arm)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,20 +9,19 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.checks import check_fraction, check_pairs, check_positive, check_whole
 from orthobandit._foundation.json_arrays import brief
-from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError, TallyError
 from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.confidence.boundaries import tightest_rho
 from orthobandit.estimate.confidence.evidence import (
-    HIDDEN,
     Batch,
+    Carried,
     Evidence,
     Seen,
     Steps,
     Tuning,
     expected_shares,
-    hardly_drawn,
     least_draws,
 )
 from orthobandit.estimate.confidence.modes import Asymptotic, Confidence, check_tells_sizes
@@ -65,6 +64,8 @@ class ContrastSequence:
         Standard deviation of a residual, and rounds, that boundaries are made tightest for.
     seen : Seen
         What residuals were like: how large, of which arms.
+    carried : Carried
+        Which arms the variance of each contrast rests on.
 
     Examples
     --------
@@ -84,6 +85,7 @@ class ContrastSequence:
     sides: int
     tightest: tuple[float, int]
     seen: Seen
+    carried: Carried
 
     __repr__ = brief
 
@@ -141,6 +143,7 @@ class ContrastSequence:
             sides,
             (noise, rounds),
             Seen.start(len(arms)),
+            Carried.start(len(rows), len(arms)),
         )
 
     def centre(self, values: ArrayLike | None = None) -> Centre:
@@ -210,9 +213,15 @@ class ContrastSequence:
             * np.maximum(pulls.variance, rowwise(weighted, shares)),
         )
         evidence = self.evidence.along(batch, steps.first, tuned.tuning, self.confidence)
-        hidden = self._are_hidden(steps, pulls)
-        events = np.where(hidden, 0.0, seen.sizes.events[:, np.newaxis])
-        return Path(tuned, replace(evidence, events=events), seen)
+        carried = self.carried.along(
+            steps,
+            pulls.pull,
+            np.where(pulls.known, pulls.variance, np.inf),
+            least_draws(self.tuning.alpha),
+            seen.drawn,
+        )
+        events = np.where(carried.rest_on_unknown, 0.0, seen.sizes.events[:, np.newaxis])
+        return Path(tuned, replace(evidence, events=events), seen, carried)
 
     def tuned_by(self, probabilities: ArrayLike) -> "ContrastSequence":
         """Return the sequence with boundaries fixed by distributions (G, K), before any round counts.
@@ -242,26 +251,16 @@ class ContrastSequence:
             out = replace(out, tuning=out._tuned(pulls.of_plans(np.arange(ends[step], ends[step + 1]))))
         return out
 
-    def _are_hidden(self, steps: Steps, pulls: Pulls) -> Mask:
-        """Mark contrasts (S, m) that rest on arms with too few expected draws.
-
-        A contrast that a step cannot estimate keeps its mark.
-        """
-        p = steps.probabilities
-        first = steps.first
-        rounds = steps.rounds[:, np.newaxis].astype(np.float64)
-        expected = np.add.reduceat(rounds * p, first, axis=0)
-        counts = steps.whole.counts
-        before = self.seen.drawn + np.cumsum(counts, axis=0) - counts
-        hardly = hardly_drawn(p, expected[steps.step], before[steps.step], least_draws(self.tuning.alpha))
-        # Both in the units of the evidence: rounds are weighted by 1/v.
-        weights = np.where(pulls.known, rounds / pulls.variance**2, 0.0)
-        squares = rowwise(pulls.pull**2, np.where(hardly, p, 0.0)), pulls.variance
-        carried, total = (np.add.reduceat(weights * part, first, axis=0) for part in squares)
-        known = np.logical_or.reduceat(pulls.known, first, axis=0)
-        last = np.maximum.accumulate(np.where(known, np.arange(len(first))[:, np.newaxis], -1), axis=0)
-        found = np.take_along_axis(carried > HIDDEN * total, np.maximum(last, 0), axis=0)
-        return np.asarray(np.where(last >= 0, found, self.evidence.events == 0))
+    def with_arms(self, arms: ArmSet) -> "ContrastSequence":
+        """Return the sequence for the same arms followed by new ones, on which its contrasts do not bear."""
+        new = len(arms) - len(self.arms)
+        return replace(
+            self,
+            arms=arms,
+            coefficients=np.pad(self.coefficients, ((0, 0), (0, new))),
+            seen=self.seen.with_arms(new),
+            carried=self.carried.with_arms(new),
+        )
 
     def intervals(self) -> tuple[Array, Array]:
         """Return lower and upper ends (m,), infinite where nothing is known; the upper if two-sided only."""
@@ -282,6 +281,7 @@ class ContrastSequence:
             "alpha": tuning.alpha.tolist(),
             "rho": tuning.rho.tolist(),
             "scale": tuning.scale.tolist(),
+            "carried": self.carried.to_json(),
             **self.seen.to_json(),
         }
 
@@ -293,6 +293,7 @@ class ContrastSequence:
             evidence=Evidence.from_json(data["evidence"]),
             tuning=Tuning(alpha, rho, scale),
             seen=Seen.from_json(data),
+            carried=Carried.from_json(data["carried"], len(self.arms)),
         )
 
     def _tuned(self, pulls: Pulls) -> Tuning:
@@ -310,15 +311,21 @@ class ContrastSequence:
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A sequence after each of S steps: with its boundaries, evidence (S, m) and what was seen (S,)."""
+    """A sequence after each of S steps: boundaries, evidence (S, m), and what was seen and carried (S,)."""
 
     sequence: ContrastSequence
     evidence: Evidence
     seen: Seen
+    carried: Carried
 
     def at(self, step: int) -> ContrastSequence:
         """Return the sequence after one of the steps."""
-        return replace(self.sequence, evidence=self.evidence.at(step), seen=self.seen.at(step))
+        return replace(
+            self.sequence,
+            evidence=self.evidence.at(step),
+            seen=self.seen.at(step),
+            carried=self.carried.at(step),
+        )
 
 
 def rowwise(rows: Array, vectors: Array) -> Array:

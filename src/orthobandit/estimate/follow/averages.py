@@ -11,14 +11,13 @@ from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate import Confidence
 from orthobandit.estimate.confidence.boundaries import tightest_rho
 from orthobandit.estimate.confidence.evidence import (
-    HIDDEN,
     Batch,
     Evidence,
     Seen,
     Tuning,
     expected_shares,
-    hardly_drawn,
     least_draws,
+    rests_on_unknown,
 )
 from orthobandit.estimate.confidence.one_look import Sides
 from orthobandit.estimate.follow.cells import Counted
@@ -146,6 +145,8 @@ class Score:
         self._first = pilot.largest or 1.0
         self._rho = float(tightest_rho(rounds * noise**2 * (pilot.square or 1.0), self.alpha))
         self._reach = self._first
+        # Variance that rests on each arm if residuals are alike, over all rounds that counted.
+        self._carried = np.zeros(aim.pull.shape[1])
         zero = np.zeros(1)
         self.sides = Sides.start(1, is_two_valued=is_two_valued)
         self._seen: Seen | None = None
@@ -191,11 +192,10 @@ class Score:
         )
         open_weights = Tuning(np.ones(1), np.ones(1), np.full(1, np.inf))  # rounds count alike
         evidence = self.evidence.along(batch, np.zeros(1, dtype=np.int64), open_weights, self._confidence)
-        last = slice(steps.first[-1], None)
-        unseen = hardly_drawn(p[last], np.zeros(p.shape[1]), seen.drawn[-1], least_draws(self.alpha))
-        hidden = rounds[last] * np.sum(weighted[last] * np.where(unseen, p[last], 0.0), axis=1, keepdims=True)
-        is_hidden = float(hidden.sum()) > HIDDEN * float((rounds * variance)[last].sum())
-        events = np.zeros(()) if is_hidden else seen.sizes.events[-1]
+        self._carried = self._carried + np.sum(rounds * weighted * p, axis=0, where=known)
+        unknown = self._carried.sum(where=seen.drawn[-1] < least_draws(self.alpha))
+        is_hidden = rests_on_unknown(unknown, self._carried.sum())
+        events = np.where(is_hidden, 0.0, seen.sizes.events[-1])
         self.evidence = replace(evidence, events=np.full((1, 1), events)).at(0)
         # The scale only grows; an interval at a smaller one has ended when a larger pull came.
         self._reach = max(self._reach, float(reach.max(initial=0.0, where=known)))

@@ -13,7 +13,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate.augmented import LEAST, Pulls
-from orthobandit.estimate.confidence.evidence import HIDDEN, Evidence, Seen, hardly_drawn, least_draws
+from orthobandit.estimate.confidence.evidence import Carried, Evidence, Seen, least_draws, rests_on_unknown
 from orthobandit.estimate.confidence.one_look import ROUNDING as WEIGHTLESS
 from orthobandit.estimate.confidence.one_look import Sides
 from orthobandit.estimate.confidence.sequence import ContrastSequence, Path
@@ -36,7 +36,7 @@ class StepSums:
     level : (S, LEVEL_SUMS) array
     beside : (S, K, 2, LEVEL_SUMS) array
     hidden : (S, m) array of bool
-        Gaps that rest on arms that will hardly have been drawn.
+        Gaps that rest on arms that have hardly been drawn.
     """
 
     residuals: Array
@@ -92,7 +92,7 @@ class RowValues(ArmValues):
         self._rows = rows
         self._start = 0
         self._are_tuned = bool(sequence.tuning.rho.all())
-        self._hidden = np.zeros(len(pairs), dtype=np.bool_)
+        self._carried = np.zeros((len(pairs), 2))
         self._fewest = least_draws(sequence.tuning.alpha)
         self._column = rows.column(measure.column)
 
@@ -111,7 +111,6 @@ class RowValues(ArmValues):
         residuals = self.sums.residuals[step]
         for part in rows.of_step(self._start + step):
             of.add_residuals(part, self._column, shift, mode.limit, residuals)
-        hardly = self._drawn + residuals[of.EXPECTED] < self._fewest
         loudness = np.empty(len(now))
         of.add_loudness(residuals, self._relative, self._drawn, loudness)
         if not self._are_tuned:
@@ -137,7 +136,7 @@ class RowValues(ArmValues):
                 self.sums.beside[step],
                 self.first,
             )
-        self._note_hidden(step, hardly)
+        self._note_hidden(step)
         gaps[:, of.TOTAL] += gaps[:, of.WEIGHT] * (now[self._above] - now[self._below])
         own = gaps[: len(now) - 1]
         self._totals += own[:, of.TOTAL]
@@ -146,18 +145,15 @@ class RowValues(ArmValues):
         self._pooled += own[:, of.POOLED]
         self._estimate(self._totals, self._weights, self._larger(self._variances, self._pooled))
 
-    def _note_hidden(self, step: int, hardly: Mask) -> None:
-        """Note which gaps rest on arms that will hardly have been drawn; others stay as they were."""
-        known = self.sums.gaps[step][:, of.KNOWN] > 0
-        if hardly.any():
-            carried = np.zeros((len(self._pairs), 2))
-            for part in self._rows.of_step(self._start + step):
-                of.add_hidden(part, self._pairs, hardly, carried)
-            found = carried[:, 0] > HIDDEN * carried[:, 1]
-        else:
-            found = np.zeros(len(known), dtype=np.bool_)
-        self._hidden = np.where(known, found, self._hidden)
-        self.sums.hidden[step] = self._hidden
+    def _note_hidden(self, step: int) -> None:
+        """Note which gaps rest on arms that have hardly been drawn, in this step and all before."""
+        is_unknown = self._drawn < self._fewest
+        if not is_unknown.any():
+            return  # and none will be again: draws only grow
+        for part in self._rows.of_step(self._start + step):
+            of.add_carried(part, self._pairs, self._carried)
+        on_unknown = np.sum(self._carried, axis=1, where=is_unknown[self._pairs])
+        self.sums.hidden[step] = rests_on_unknown(on_unknown, self._carried.sum(axis=1))
 
 
 class StepRows:
@@ -295,7 +291,14 @@ class RowFollower(Follower):
             peaks=np.maximum(before.peaks, np.maximum.accumulate(peaks, axis=0)),
             events=np.where(sums.hidden, 0.0, seen.sizes.events[:, np.newaxis]),
         )
-        path = Path(sequence, evidence, seen)
+        # Rows tell by themselves which arms gaps rest on; what the sequence has of it stays at its beginning.
+        start = sequence.carried
+        steps = len(peaks)
+        carried = Carried(
+            np.broadcast_to(start.total, (steps, *start.total.shape)),
+            np.broadcast_to(start.by_arm, (steps, *start.by_arm.shape)),
+        )
+        path = Path(sequence, evidence, seen, carried)
         self.sequence = path.at(-1)
         self.sides = self._with_sides(values)
         return path
@@ -333,9 +336,8 @@ class RowFollower(Follower):
         score = self.scores[0]
         total = float((level[:, of.ROUNDS] * (forecasts + values) + level[:, of.PULLED]).sum())
         last = seen.at(-1)
-        p = np.ones(1)
-        unseen = hardly_drawn(p, np.zeros(1), last.drawn[[reference]], least_draws(score.alpha))
-        is_hidden = bool(unseen[0]) and level[-1, of.ROUNDS] > 0
+        # A level rests on its own arm alone.
+        is_hidden = last.drawn[reference] < least_draws(score.alpha)
         sides = np.zeros((4, 2, 1))
         sides[:, 0, 0] = level[:, [of.SQUARED, of.LEVERS, of.CUBES, of.ONES]].sum(axis=0)
         low = self.sums.residuals[:, of.LOW]

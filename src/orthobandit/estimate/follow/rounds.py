@@ -6,7 +6,6 @@ evidence.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -220,21 +219,14 @@ class GapIntervals:
         first_plan : int
             Number of the first plan whose rounds are evidence on the new arms.
         """
-        new = len(arms) - len(self.arms)
-        self._sequences = [
-            replace(
-                sequence,
-                arms=arms,
-                coefficients=np.pad(sequence.coefficients, ((0, 0), (0, new))),
-                seen=sequence.seen.with_arms(new),
-            )
-            for sequence in self._sequences
-        ]
+        self._sequences = [sequence.with_arms(arms) for sequence in self._sequences]
         before = len(self.arms)
         self.arms = arms
         self.__dict__.pop("centre", None)  # it has a value per arm
         if self._regression is not None:
-            self._regression = self._regression.extended(new) if len(arms) <= MOST_ARMS else None
+            self._regression = (
+                self._regression.extended(len(arms) - before) if len(arms) <= MOST_ARMS else None
+            )
         if len(arms) <= MOST_ARMS:
             self._begin(list(range(before, len(arms))), first_plan)
 

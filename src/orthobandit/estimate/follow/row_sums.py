@@ -8,11 +8,11 @@ sums are derived in docs/logs_derivations.md. Rows are those of
 import numpy as np
 
 from orthobandit._foundation.compile import compiled
-from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit._foundation.types import Array, Whole
 
 # Rows of the table that `add_residuals` fills: one column an arm.
-COUNT, SUM, SQUARE, LARGEST, EXPECTED, LOW, HIGH = range(7)
-RESIDUALS = 7
+COUNT, SUM, SQUARE, LARGEST, LOW, HIGH = range(6)
+RESIDUALS = 6
 # Numbers of a gap in `add_scores`.
 KNOWN, WEIGHT, TOTAL, VARIANCE, POOLED, PEAK = range(6)
 GAP_SUMS = 6
@@ -62,11 +62,7 @@ def add_loudness(residuals: Array, relative: Array, drawn: Array, loudness: Arra
 
 @compiled
 def add_residuals(rows: Array, column: int, shift: Array, limit: float, out: Array) -> None:
-    """Add counts, sums, squares, largest magnitudes and ends of residuals by arm to `out` (RESIDUALS, K).
-
-    And Σ p of the rows that count.
-    """
-    count = shift.size
+    """Add counts, sums, squares, largest magnitudes and ends of residuals by arm to `out` (RESIDUALS, K)."""
     for row in range(len(rows)):
         code = rows[row, 0]
         if code < 0.0:
@@ -79,8 +75,6 @@ def add_residuals(rows: Array, column: int, shift: Array, limit: float, out: Arr
         out[LARGEST, arm] = max(out[LARGEST, arm], min(abs(residual), limit))
         out[LOW, arm] = min(out[LOW, arm], residual)
         out[HIGH, arm] = max(out[HIGH, arm], residual)
-        for other in range(count):
-            out[EXPECTED, other] += rows[row, 1 + other]
 
 
 @compiled
@@ -242,8 +236,8 @@ def _add_level(
 
 
 @compiled
-def add_hidden(rows: Array, pairs: Whole, hardly: Mask, out: Array) -> None:
-    """Add Σ (1/v²)·Σ_a p_a·g(a)² to `out` (m, 2): over arms that were `hardly` (K,) drawn, and over all."""
+def add_carried(rows: Array, pairs: Whole, out: Array) -> None:
+    """Add Σ (1/v²)·p_a·g(a)² of both arms of each pair to `out` (m, 2)."""
     for row in range(len(rows)):
         if rows[row, 0] < 0.0:
             continue
@@ -252,11 +246,8 @@ def add_hidden(rows: Array, pairs: Whole, hardly: Mask, out: Array) -> None:
             q = rows[row, 1 + pairs[pair, 1]]
             if p > 0.0 and q > 0.0:
                 weight = 1.0 / (1.0 / p + 1.0 / q)
-                if hardly[pairs[pair, 0]]:
-                    out[pair, 0] += weight * weight / p
-                if hardly[pairs[pair, 1]]:
-                    out[pair, 0] += weight * weight / q
-                out[pair, 1] += weight
+                out[pair, 0] += weight * weight / p
+                out[pair, 1] += weight * weight / q
 
 
 @compiled

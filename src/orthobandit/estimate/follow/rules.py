@@ -26,12 +26,12 @@ from scipy.special import ndtri
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.estimate.confidence.boundaries import WIDE, tightest_rho
 from orthobandit.estimate.confidence.evidence import (
-    HIDDEN,
     Batch,
     Evidence,
     Seen,
     Tuning,
     least_draws,
+    rests_on_unknown,
 )
 from orthobandit.estimate.confidence.modes import Confidence, may_speak
 from orthobandit.estimate.confidence.sequence import guess_noise
@@ -362,9 +362,9 @@ class RuleScores:
         """Tell which gains (S, R) rest on arms that have hardly been drawn: what these return is unknown."""
         weighed = differing * self.cells.inverse[:, np.newaxis, :, 0, 0]
         carried = np.cumsum(np.add.reduceat(weighed, self._first, axis=0), axis=0)
-        rare = self._seen.drawn < least_draws(self.alpha)
-        hidden = np.where(rare[:, np.newaxis], carried, 0.0).sum(axis=2)
-        return np.asarray(hidden > HIDDEN * carried.sum(axis=2))
+        is_unknown = self._seen.drawn < least_draws(self.alpha)
+        on_unknown = np.where(is_unknown[:, np.newaxis], carried, 0.0).sum(axis=2)
+        return rests_on_unknown(on_unknown, carried.sum(axis=2))
 
     def estimates(self, step: int = -1) -> Array:
         """Return what each rule (R,) has earned over the reference rule per row, after a bucket."""

@@ -27,7 +27,7 @@ from orthobandit.errors import ParameterError, ProbabilityError
 from orthobandit.estimate import Asymptotic, Confidence, Evidence, Tuning
 from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.confidence.boundaries import WIDE, tightest_rho
-from orthobandit.estimate.confidence.evidence import HIDDEN, USUAL, least_draws
+from orthobandit.estimate.confidence.evidence import USUAL, least_draws, rests_on_unknown
 from orthobandit.estimate.confidence.modes import check_tells_sizes
 from orthobandit.estimate.plan import Plan
 from orthobandit.policy.contextual.offers import Offer
@@ -550,7 +550,7 @@ class RuleComparison:
         least = np.broadcast_to(least_draws(alpha), nothing.shape)
         for label, share in self.carried.items():
             rare = rare + np.where(self.drawn.get(label, 0) < least, share, 0.0)
-        return np.asarray(rare > HIDDEN * total)
+        return rests_on_unknown(rare, total)
 
 
 def _excess(sizes: ResidualSizes, residual: float) -> float:

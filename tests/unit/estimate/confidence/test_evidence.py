@@ -12,7 +12,6 @@ from orthobandit.estimate.confidence.evidence import (
     Sizes,
     draws_waited,
     expected_shares,
-    hardly_drawn,
     quiet_arms,
     relative_squares,
 )
@@ -132,11 +131,6 @@ def test_an_arm_that_was_never_drawn_counts_as_average():
 def test_residuals_that_are_all_zero_say_that_arms_are_alike():
     tally = Tally.of([0, 1, 1], [0.0, 0.0, 0.0], 2)
     assert relative_squares(tally).tolist() == [1.0, 2.0]
-
-
-def test_an_arm_is_known_once_it_should_have_been_drawn_ten_times():
-    p, drawn = np.array([0.5, 0.25, 0.25, 0.0]), np.array([0.0, 5.0, 4.0, 0.0])
-    assert hardly_drawn(p, 20.0 * p, drawn).tolist() == [False, False, True, False]
 
 
 def test_sizes_of_residuals_are_plain_numbers_as_they_are_when_loaded():

@@ -73,7 +73,7 @@ def test_what_a_plan_cannot_estimate_stays_unknown_until_one_can():
     assert np.isfinite([low[0], high[0]]).all()
     assert low[1] == -np.inf
     assert high[1] == np.inf
-    sequence = sequence.add(*batch(arms, np.array([0.2, 0.2, 0.6]), RNG.standard_normal(60)))
+    sequence = sequence.add(*batch(arms, np.array([0.2, 0.2, 0.6]), RNG.standard_normal(80)))
     assert np.isfinite(sequence.intervals()).all()
 
 
@@ -203,6 +203,53 @@ def test_nothing_is_claimed_before_anything_has_happened():
     drawn = np.arange(1000) % 2
     sequence = sequence.add(Plan([0.5, 0.5], 1000), Tally.of(drawn, np.zeros(1000), 2))
     assert np.all(np.isinf(sequence.intervals()))
+
+
+def uneven(*phases, arms=2):
+    """Return the sequence of one gap after phases of so many draws of each arm, as many as were planned.
+
+    Residuals are ±1 in turn.
+    """
+    sequence = ContrastSequence.start(ArmSet.one_hot(arms), [[0, 1]])
+    for counts in phases:
+        drawn = np.repeat(np.arange(arms), counts)
+        plan = Plan(np.array(counts) / sum(counts), sum(counts))
+        sequence = sequence.add(plan, Tally.of(drawn, np.resize([1.0, -1.0], len(drawn)), arms))
+    return sequence
+
+
+def speaks(sequence):
+    return bool(np.isfinite(sequence.intervals()).all())
+
+
+def test_what_a_contrast_rests_on_is_summed_over_all_plans():
+    # An arm with 15 draws carries 19 of 20 parts of the first plan's variance, and of all of it nearly as
+    # much: five rounds of a plan in which it carries a fifth do not change that.
+    assert not speaks(uneven([15, 285]))
+    assert not speaks(uneven([15, 285], [4, 1]))
+    assert speaks(uneven([30, 570], [4, 1]))
+    assert speaks(uneven([4, 1], [30, 570]))
+
+
+def test_rounds_of_other_arms_do_not_make_up_for_draws():
+    others = [0, 0, 40, 40]
+    assert not speaks(uneven(others, [15, 285, 0, 0], [4, 1, 0, 0], arms=4))
+    assert speaks(uneven(others, [30, 30, 0, 0], arms=4))
+
+
+def test_a_contrast_waits_for_draws_not_for_plans_that_expect_them():
+    sequence = ContrastSequence.start(ArmSet.one_hot(2), [[0, 1]])
+    drawn = np.repeat([0, 1], [5, 595])
+    tally = Tally.of(drawn, np.resize([1.0, -1.0], 600), 2)
+    assert not speaks(sequence.add(Plan([0.1, 0.9], 600), tally))
+
+
+def test_a_stored_sequence_knows_what_it_rests_on():
+    early = uneven([10, 190], [2, 38])
+    stored = ContrastSequence.start(ArmSet.one_hot(2), [[0, 1]]).resumed(early.to_json())
+    assert stored.to_json() == early.to_json()
+    plan, tally = Plan([0.8, 0.2], 5), Tally.of([0, 0, 0, 0, 1], [1.0, -1.0, 1.0, -1.0, 1.0], 2)
+    assert not speaks(stored.add(plan, tally))
 
 
 def test_more_rounds_than_the_plan_had_are_refused():

@@ -106,3 +106,17 @@ def test_probabilities_that_cannot_be_are_named(wanted, words):
 
 def test_too_few_rows_have_no_interval():
     assert valued(cells_of(log(5, buckets=3, size=4)), WANTED).interval == (None, None)
+
+
+@pytest.mark.parametrize("days", [1, 5])
+def test_a_log_that_ends_in_the_wanted_probabilities_says_no_more_than_one_that_does_not(days):
+    # Ten of a thousand rows are of the arm that carries nearly all of the value. Rows that are drawn as is
+    # asked tell nothing of the difference, and do not make up for them.
+    plans = np.array([[0.99, 0.01], [0.5, 0.5]])
+    bucket = np.repeat(np.arange(10 + days), 100)
+    arm = (np.arange(len(bucket)) % 100 == 0).astype(int)
+    arm[bucket >= 10] = 0
+    arm[1000:1010] = 1
+    rewards = np.where(np.arange(len(bucket)) % 2 == 0, 1.0, -1.0) * (arm == 0)
+    rows = Rows(plans, bucket, (bucket >= 10).astype(int), arm, rewards)
+    assert valued(cells_of(rows), [0.5, 0.5]).interval == (None, None)

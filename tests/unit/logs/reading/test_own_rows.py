@@ -97,6 +97,30 @@ def test_rows_say_what_groups_say(case, monkeypatch):
     assert_alike(one.to_json(), other.to_json(), rel=1e-7)
 
 
+def test_rows_that_even_out_at_the_end_do_not_hide_what_gaps_rest_on(monkeypatch):
+    # Twenty draws of the last arm come before the last hour, in which it carries little.
+    rng = np.random.default_rng(5)
+    p = np.tile([0.49, 0.49, 0.02], (1000, 1))
+    p[-15:] = [0.1, 0.1, 0.8]
+    p *= 1.0 + 0.01 * rng.random(p.shape)
+    p /= p.sum(axis=1, keepdims=True)
+    arm = np.arange(1000) % 2
+    arm[20::50] = 2
+    arm[-15:] = [0, 1, 2] * 5
+    log = pa.table(
+        {
+            "hour": np.minimum(np.arange(1000) // 20, 49),
+            "arm": np.array(["a", "b", "c"])[arm],
+            **dict(zip(("p_a", "p_b", "p_c"), p.T, strict=True)),
+            "reward": rng.normal(size=1000),
+        }
+    )
+    for analysis in both(monkeypatch, log, reward="reward"):
+        intervals = {effect.arm: effect.interval for effect in analysis.metrics[0].effects}
+        assert None not in intervals["b"]
+        assert intervals["c"] == (None, None)
+
+
 def test_a_file_of_small_parts_gives_the_same(monkeypatch):
     log = made(5, never=0.1, rows=2000)
     whole, _ = both(monkeypatch, log, reward="reward", segment="country")
