@@ -15,7 +15,7 @@ HEAVY = (
     *("scipy.linalg", "scipy.special", "scipy.optimize", "scipy.stats", "matplotlib", "pandas", "polars"),
     *("pyarrow", "ibis", "duckdb", "sqlalchemy", "alembic", "fastapi", "pydantic", "httpx", "jinja2", "ray"),
     *("rich", "narwhals", "orthobandit.simulation", "orthobandit.experiment", "orthobandit.logs"),
-    *("orthobandit.study", "orthobandit.service", "orthobandit.cli"),
+    *("orthobandit.study", "orthobandit.service", "orthobandit.cli", "numpy", "numba"),
 )
 
 
@@ -60,6 +60,28 @@ def loaded_after(statement):
 def test_nothing_heavy_is_imported_before_it_is_asked_for():
     assert not loaded_after("import orthobandit") & set(HEAVY)
     assert "orthobandit.simulation" in loaded_after("import orthobandit; orthobandit.simulate")
+    assert "numpy" in loaded_after("import orthobandit; orthobandit.ArmSet")
+
+
+def test_help_waits_for_no_numerics():
+    arguments = ["--help"], ["--version"], ["completion", "--help"]
+    for given in arguments:
+        lines = [
+            "from contextlib import redirect_stdout, suppress",
+            "from io import StringIO",
+            "from orthobandit.cli import main",
+            f"with suppress(SystemExit), redirect_stdout(StringIO()): main({given})",
+        ]
+        script = "\n".join(lines)
+        assert not loaded_after(f"exec({script!r})") & {"numpy", "numba", "scipy"}
+
+
+def test_completion_and_type_checkers_see_all_names():
+    assert set(orthobandit.__all__) <= set(dir(orthobandit))
+    assert orthobandit.design.centred_design is orthobandit.centred_design
+    every = {}
+    exec("from orthobandit import *", every)
+    assert set(orthobandit.__all__) <= set(every)
 
 
 def test_the_half_of_scipy_that_takes_as_long_as_all_else_waits_until_it_is_used():

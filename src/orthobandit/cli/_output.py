@@ -19,7 +19,6 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
-from orthobandit._foundation.checks import nearest_name
 from orthobandit.errors import OutputError
 
 HELP_WIDTH = 78  # characters of a line of help: fits a terminal of 80
@@ -59,6 +58,8 @@ class Parser(ArgumentParser):
 
 def suggest(message: str, parser: ArgumentParser) -> str:
     """Return an error of argparse, with the nearest valid name if there is one."""
+    from orthobandit._foundation.checks import nearest_name  # needs numpy, and help does not
+
     unknown = re.match(r"unrecognized arguments: (.*)", message)
     if unknown:
         words = [word for word in unknown[1].split() if word.startswith("-")] or unknown[1].split()
