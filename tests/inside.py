@@ -1,6 +1,7 @@
 """Names from inside the package that many tests need, found wherever they live.
 
     from inside.estimate import Follower  # from whichever module of orthobandit.estimate defines it
+    monkeypatch.setattr("inside.service.ROUND_SECONDS", 0.05)  # in the module that defines it
 
 Public names come from their public packages, and the tests of a module import that module. What else a test
 needs comes from here, so that a module can be renamed or moved without a change in tests of something else.
@@ -14,7 +15,6 @@ from functools import cache
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
 
 import orthobandit
 
@@ -44,13 +44,25 @@ def home(name: str, package: str) -> str:
     return candidates[0]
 
 
-class Inside(ModuleType):
-    """All names that the modules of one package define."""
+class Inside:
+    """All names that the modules of one package define; what is set here is set in its module."""
+
+    # Without a dictionary of its own, so that `monkeypatch` reads and restores the module's value.
+    __slots__ = ("_package",)
+
+    def __init__(self, package):
+        object.__setattr__(self, "_package", package)
 
     def __getattr__(self, name):
+        return getattr(self._module_of(name), name)
+
+    def __setattr__(self, name, value):
+        setattr(self._module_of(name), name, value)
+
+    def _module_of(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(import_module(home(name, self.__name__.removeprefix("inside."))), name)
+        return import_module(home(name, self._package))
 
 
 class Finder:
@@ -62,7 +74,7 @@ class Finder:
 
     @staticmethod
     def create_module(spec):
-        return Inside(spec.name)
+        return Inside(spec.name.removeprefix("inside."))
 
     @staticmethod
     def exec_module(module):

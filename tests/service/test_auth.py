@@ -174,7 +174,7 @@ def test_tokens_expire(tmp_path, monkeypatch):
     assert token.until == pytest.approx(token.at + 3600)
     assert asyncio.run(tokens.find(text)) == token
     assert tokens.remembered(text) == token
-    monkeypatch.setattr("orthobandit.service.http.auth.time.time", lambda: token.until)
+    monkeypatch.setattr("time.time", lambda: token.until)
     assert tokens.remembered(text) is None
     assert asyncio.run(tokens.find(text)) is None
     assert [one.id for one in tokens.all()] == [token.id]  # it is listed until it is revoked

@@ -73,7 +73,7 @@ def test_an_experiment_is_made_and_everything_is_told(tmp_path):
 
 def test_it_ends_with_the_declared_arm(tmp_path, monkeypatch):
     monkeypatch.setitem(PAGES, "free month", 0.6)
-    monkeypatch.setattr("orthobandit.service.demo.SILENT_SHARE", 0.0)
+    monkeypatch.setattr("inside.service.SILENT_SHARE", 0.0)
     with served(tmp_path / "all.db") as http:
         client, made, lines = traffic(http, Visitors(rate=200), key="mine")
         with client:

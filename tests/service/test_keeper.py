@@ -82,8 +82,8 @@ def test_a_connection_that_breaks_loses_the_lock(postgres):
 
 def test_windows_that_pass_unnoticed_are_noticed(tmp_path, monkeypatch):
     """Nobody asks: the keeper settles, and puts the next plan into force."""
-    monkeypatch.setattr("orthobandit.service.background.keeper.ROUND_SECONDS", 0.05)
-    monkeypatch.setattr("orthobandit.service.background.watch.SETTLING_SECONDS", 0.05)
+    monkeypatch.setattr("inside.service.ROUND_SECONDS", 0.05)
+    monkeypatch.setattr("inside.service.SETTLING_SECONDS", 0.05)
     where = tmp_path / "all.db"
     with served(where) as http:
         body = {"key": "page", "arms": ["a", "b"], "rewards": [0, 1], "window": "0.5s"}

@@ -190,8 +190,8 @@ def test_a_database_that_fails_is_a_problem_to_try_again_after(http, monkeypatch
     def failing(*_, **__):
         raise StorageError("/srv/secret/all.db: the disk is full")
 
-    monkeypatch.setattr("orthobandit.experiment.async_experiment.AsyncExperiment.ask", failing)
-    monkeypatch.setattr("orthobandit.service.registry.Registry.writing", failing)
+    monkeypatch.setattr("orthobandit.experiment.AsyncExperiment.ask", failing)
+    monkeypatch.setattr("inside.service.Registry.writing", failing)
     monkeypatch.setattr("orthobandit.service.api.health.FRESH_SECONDS", 0.0)
     with caplog.at_level(logging.ERROR, "orthobandit.service"):
         for answer in (http.post(f"{PAGE}/ask", json={}), http.get("/readyz")):
@@ -207,7 +207,7 @@ def test_what_is_not_expected_leaks_nothing_and_is_logged(http, monkeypatch, cap
     def broken(*_):
         raise RuntimeError("password=hunter2")
 
-    monkeypatch.setattr("orthobandit.experiment.experiment.Experiment.report", broken)
+    monkeypatch.setattr("orthobandit.experiment.Experiment.report", broken)
     with caplog.at_level(logging.ERROR, "orthobandit.service"):
         answer = http.get(f"{PAGE}/report")
     assert is_problem(answer, 500, "internal")

@@ -88,7 +88,7 @@ def test_a_trial_holds_for_a_moment_however_many_ask():
 
 
 def test_a_database_that_hangs_is_asked_once(monkeypatch):
-    monkeypatch.setattr(health, "MAX_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("inside.service.MAX_WAIT_SECONDS", 0.05)
     database = Database()
     database.goes_on.clear()
 
@@ -149,7 +149,7 @@ def test_nobody_idles_within_a_transaction(postgres):
 
 
 def test_jumps_of_the_clock_are_counted(monkeypatch, caplog):
-    monkeypatch.setattr("orthobandit.service.background.keeper.ROUND_SECONDS", 0.0)
+    monkeypatch.setattr("inside.service.ROUND_SECONDS", 0.0)
     metrics = Metrics()
     keeper = Keeper(None, None, None, metrics)
     times = [0.0, 5.0, 3600.0, 3605.0, 3540.0]

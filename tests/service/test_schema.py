@@ -96,7 +96,7 @@ def test_an_answer_that_is_not_documented_is_found(server, monkeypatch):
     def broken(*_):
         raise RuntimeError
 
-    monkeypatch.setattr("orthobandit.experiment.experiment.Experiment.pause", broken)
+    monkeypatch.setattr("orthobandit.experiment.Experiment.pause", broken)
     operation = schema_of(server[0])["/v1/experiments/{key}/pause"]["POST"]
     with pytest.raises((FailureGroup, ServerError)):
         statuses_of(operation, GenerationMode.POSITIVE, server[1])

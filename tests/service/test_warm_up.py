@@ -63,7 +63,7 @@ def test_one_of_each_kind_is_run():
 def test_it_is_done_once_and_says_so_only_if_slow(monkeypatch):
     said = []
     prepare(said.append)
-    monkeypatch.setattr(preparing, "samples", lambda: pytest.fail("it was prepared before"))
+    monkeypatch.setattr("inside.service.samples", lambda: pytest.fail("it was prepared before"))
     prepare(said.append)
     assert said in ([], [preparing.WORDS])
 
@@ -73,8 +73,8 @@ class Slow:
 
     def __init__(self, monkeypatch, error=None):
         self.may_end, self._error = threading.Event(), error
-        monkeypatch.setattr(preparing, "_IS_DONE", threading.Event())
-        monkeypatch.setattr(preparing, "samples", self)
+        monkeypatch.setattr("inside.service._IS_DONE", threading.Event())
+        monkeypatch.setattr("inside.service.samples", self)
 
     def __call__(self):
         assert self.may_end.wait(20)
@@ -120,7 +120,7 @@ def test_a_server_that_cannot_compile_says_so(tmp_path, monkeypatch):
 @pytest.mark.parametrize("error", [None, ValueError("no compiler")])
 def test_an_address_is_said_only_when_it_answers(tmp_path, monkeypatch, error):
     slow, said, log = Slow(monkeypatch, error), [], logging.getLogger("orthobandit").handlers
-    monkeypatch.setattr("orthobandit.service.serving.spare_collector", lambda: None)
+    monkeypatch.setattr("inside.service.spare_collector", lambda: None)
     server = threading.Thread(target=lambda: ends.append(_ended(tmp_path, said)), daemon=True)
     ends = []
     server.start()
@@ -151,7 +151,7 @@ class Telling(serving._Server):
 
 def _ended(folder, said):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving, "_Server", Telling)
+        patch.setattr("inside.service._Server", Telling)
         try:
             serving.serve(folder / "all.db", port=0, with_tokens=False, say=said.append)
         except SystemExit as end:

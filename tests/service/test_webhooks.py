@@ -14,7 +14,6 @@ from inside.experiment import Options
 from inside.service import GUARDRAIL, NO_DATA, RETIRED, SAMPLE_RATIO, Look, Metrics, Registry, find_news
 from orthobandit import AnytimeElimination, ArmSet
 from orthobandit.errors import ParameterError, StorageError
-from orthobandit.service.background import webhook_delivery
 from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Looks
 from orthobandit.service.background.webhook_delivery import (
@@ -318,10 +317,8 @@ def test_addresses_that_are_refused(url, message):
 def test_private_networks_are_not_called(address, monkeypatch):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     found = [(family, socket.SOCK_STREAM, 6, "", (address, 443))]
-    monkeypatch.setattr(webhook_delivery.socket, "getaddrinfo", lambda *_, **__: found)
-    monkeypatch.setattr(
-        webhook_delivery.socket, "create_connection", lambda *_, **__: pytest.fail("it was called")
-    )
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("it was called"))
     answer = post("https://innocent.example/", {}, b"{}")
     assert answer.status is None
     assert "is not a public address; the server allows it with --webhooks-anywhere" in answer.words
@@ -358,7 +355,7 @@ def dribbler():
 
 
 def test_a_delivery_has_one_deadline_for_all_of_it(monkeypatch):
-    monkeypatch.setattr(webhook_delivery, "DELIVERY_SECONDS", 0.3)
+    monkeypatch.setattr("inside.service.DELIVERY_SECONDS", 0.3)
     with dribbler() as url:
         answer = post(url, {}, b"{}")
     assert answer.status is None
@@ -367,8 +364,8 @@ def test_a_delivery_has_one_deadline_for_all_of_it(monkeypatch):
 
 def test_a_name_that_is_never_found_has_the_same_deadline(monkeypatch):
     is_over = Event()
-    monkeypatch.setattr(webhook_delivery, "DELIVERY_SECONDS", 0.1)
-    monkeypatch.setattr(webhook_delivery.socket, "getaddrinfo", lambda *_, **__: is_over.wait(20))
+    monkeypatch.setattr("inside.service.DELIVERY_SECONDS", 0.1)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: is_over.wait(20))
     assert "could not be looked up within 0.1 s" in post("https://innocent.example/", {}, b"{}").words
     is_over.set()
 
@@ -399,9 +396,7 @@ def until_sent(came, count):
 
 
 def test_a_name_that_points_here_is_not_called_over_http(monkeypatch):
-    monkeypatch.setattr(
-        webhook_delivery.socket, "create_connection", lambda *_, **__: pytest.fail("it was called")
-    )
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("it was called"))
     assert "must begin with https://" in post("http://innocent.example/", {}, b"{}").words
 
 
@@ -435,7 +430,7 @@ def test_admins_make_test_and_remove_webhooks(tmp_path):
 
 
 def test_a_server_sends_by_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr("orthobandit.service.background.keeper.ROUND_SECONDS", 0.05)
+    monkeypatch.setattr("inside.service.ROUND_SECONDS", 0.05)
     with receiver() as (url, came), served(tmp_path / "all.db") as http:
         http.post("/v1/experiments", json=TWO | {"arms": ["a", "b", "c"]})
         http.post("/v1/webhooks", json={"url": url})

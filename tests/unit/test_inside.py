@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 import tomllib
 from collections import defaultdict
 from pathlib import Path
@@ -96,3 +97,10 @@ def test_a_name_that_moved_to_another_package_is_found_there():
 def test_a_name_with_several_homes_or_none_is_refused(name, package, modules):
     with pytest.raises(ImportError, match=f"'{name}' must have one home, and has .*{modules}"):
         inside.home(name, package)
+
+
+def test_what_is_set_is_set_in_the_module_that_defines_it(monkeypatch):
+    monkeypatch.setattr("inside.estimate.LEVEL_SHARE", 0.25)
+    assert sys.modules[inside.home("LEVEL_SHARE", "estimate")].LEVEL_SHARE == 0.25
+    monkeypatch.undo()
+    assert sys.modules[inside.home("LEVEL_SHARE", "estimate")].LEVEL_SHARE != 0.25

@@ -11,7 +11,7 @@ from service_samples import TWO, running, token_of
 
 
 def test_what_one_server_is_asked_another_knows_and_it_is_done_once(postgres, monkeypatch):
-    monkeypatch.setattr("orthobandit.service.dashboard.actions.UNDO_SECONDS", 2.0)
+    monkeypatch.setattr("inside.service.UNDO_SECONDS", 2.0)
     token = token_of(postgres)
     with running(create_app(postgres)) as one, running(create_app(postgres)) as two:
         visitor = Visitor(one)

@@ -16,7 +16,7 @@ def package(tmp_path, monkeypatch):
     """Return a copy of the package's sources that is hashed instead of them, and a way to edit it."""
     root = tmp_path / "orthobandit"
     shutil.copytree(ROOT, root, ignore=lambda folder, names: [n for n in names if n == "__pycache__"])
-    monkeypatch.setattr(module, "ROOT", root)
+    monkeypatch.setattr("inside._foundation.ROOT", root)
 
     def edit(path, old, new):
         text = (root / path).read_text(encoding="utf-8")

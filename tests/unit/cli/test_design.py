@@ -57,7 +57,7 @@ def test_rounds_are_planned_for_the_goal_that_is_asked_for(table, capsys):
 
 
 def test_rounds_that_were_given_up_are_not_invented(table, capsys, monkeypatch):
-    monkeypatch.setattr("orthobandit.cli.design.MAX_SIMULATED_ROUNDS", 500)
+    monkeypatch.setattr("inside.cli.MAX_SIMULATED_ROUNDS", 500)
     assert main(["design", str(table), "--epsilon", "0.01", "--runs", "2"]) == 0
     assert "more than 500, where the simulation was given up" in capsys.readouterr().out
 
@@ -70,7 +70,7 @@ def test_many_arms_are_simulated_only_when_asked(tmp_path, capsys):
 
 
 def test_a_long_comparison_of_all_pairs_is_announced(table, capsys, monkeypatch):
-    monkeypatch.setattr("orthobandit.cli.design.MANY_ARMS", 3)
+    monkeypatch.setattr("inside.cli.MANY_ARMS", 3)
     assert main(["design", str(table), "--method", "contrast", "--runs", "0"]) == 0
     assert "comparing all pairs of 4 arms may take minutes" in capsys.readouterr().err
 

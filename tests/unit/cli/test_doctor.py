@@ -36,7 +36,7 @@ def test_an_extra_that_is_missing_is_a_note_with_the_remedy(capsys, monkeypatch)
 
 
 def test_wrong_numbers_are_a_problem(capsys, monkeypatch):
-    monkeypatch.setattr(doctor, "INTERVALS", ((Bounded(0.0, 1.0), 0.3),))
+    monkeypatch.setattr("inside.cli.INTERVALS", ((Bounded(0.0, 1.0), 0.3),))
     code, found = look(capsys)
     assert code == 1
     status, words = found["a known interval"]
@@ -45,7 +45,7 @@ def test_wrong_numbers_are_a_problem(capsys, monkeypatch):
 
 
 def test_too_little_room_is_a_problem(capsys, monkeypatch):
-    monkeypatch.setattr(doctor, "MIN_BYTES", 2**60)
+    monkeypatch.setattr("inside.cli.MIN_BYTES", 2**60)
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
     assert "too little; make room" in said

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from inside.study import Cell, Costs, in_order
-from orthobandit.cli import _progress
 from orthobandit.cli._progress import TimeLeft, bar
 
 
@@ -14,7 +13,7 @@ from orthobandit.cli._progress import TimeLeft, bar
 def clock(monkeypatch):
     """Return a list whose only entry is the time in seconds."""
     now = [100.0]
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     return now
 
 
@@ -57,7 +56,7 @@ def test_short_work_leaves_logs_alone(capsys):
 
 
 def test_a_log_hears_also_while_nothing_is_finished(monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "LOG_SECONDS", 0.02)
+    monkeypatch.setattr("inside.cli.LOG_SECONDS", 0.02)
     with bar("cells") as show:
         show(0, 10)
         said, end = "", time.monotonic() + 30

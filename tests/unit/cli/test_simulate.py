@@ -245,9 +245,7 @@ def test_what_would_take_for_ever_is_refused_with_the_time_it_would_take(capsys)
     ids=["cheap rounds", "costly rounds", "phases"],
 )
 def test_the_time_of_a_long_run_is_foreseen_from_short_ones(taken, expected, monkeypatch):
-    monkeypatch.setattr(
-        "orthobandit.cli._durations.seconds_of", lambda _policy, _place, rounds: taken(rounds)
-    )
+    monkeypatch.setattr("inside.cli.seconds_of", lambda _policy, _place, rounds: taken(rounds))
     assert expected_seconds(None, None, 10**12) == pytest.approx(expected, rel=0.25)
 
 

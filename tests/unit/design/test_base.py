@@ -176,7 +176,7 @@ def test_description_for_people():
 
 
 def test_description_of_many_arms_leaves_out_the_pairs(monkeypatch):
-    monkeypatch.setattr("orthobandit.design.base.MAX_ARMS_ALL_PAIRS", 3)
+    monkeypatch.setattr("inside.design.MAX_ARMS_ALL_PAIRS", 3)
     design = centred_design(ArmSet.one_hot(4))
     assert "pairs" not in design.describe()
     assert design.to_json()["contrast_norm"] is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from inside._foundation import affine_frame
-from orthobandit.design import _d_optimal, _points
+from orthobandit.design import _d_optimal
 from orthobandit.design._d_optimal import d_optimal
 from orthobandit.design._points import Points, View
 from orthobandit.errors import DesignError
@@ -29,7 +29,7 @@ def full(found, count):
 @pytest.mark.parametrize("has_intercept", [True, False])
 @pytest.mark.parametrize("count", [50, 3000])
 def test_the_certificate_is_what_the_textbook_says(count, has_intercept, monkeypatch):
-    monkeypatch.setattr(_points, "SAMPLE_POINTS", 256)
+    monkeypatch.setattr("inside.design.SAMPLE_POINTS", 256)
     features = np.random.default_rng(0).standard_normal((count, 4)) + 1.0
     found = d_optimal(points_of(features, has_intercept=has_intercept), 1e-7)
     excess = leverages(features, full(found, count), has_intercept=has_intercept).max() - 4 - has_intercept
@@ -65,7 +65,7 @@ def test_bounds_never_miss_a_violator():
 
 
 def test_a_sample_that_does_not_span_is_given_up(monkeypatch):
-    monkeypatch.setattr(_points, "SAMPLE_POINTS", 64)
+    monkeypatch.setattr("inside.design.SAMPLE_POINTS", 64)
     features = np.zeros((1000, 3))
     features[:, 0] = np.random.default_rng(2).standard_normal(1000)
     features[[501, 703], [1, 2]] = 1.0
@@ -76,7 +76,7 @@ def test_a_sample_that_does_not_span_is_given_up(monkeypatch):
 
 def test_a_sample_that_fails_is_given_up(monkeypatch):
     # The sample's own solve runs out of passes; the whole must not.
-    monkeypatch.setattr(_points, "SAMPLE_POINTS", 64)
+    monkeypatch.setattr("inside.design.SAMPLE_POINTS", 64)
     features = np.random.default_rng(3).standard_normal((1000, 3))
     whole = _d_optimal.d_optimal
 
@@ -85,12 +85,12 @@ def test_a_sample_that_fails_is_given_up(monkeypatch):
             raise DesignError("no", gap=1.0, tolerance=tolerance)
         return whole(points, tolerance, *rest)
 
-    monkeypatch.setattr(_d_optimal, "d_optimal", failing)
+    monkeypatch.setattr("inside.design.d_optimal", failing)
     assert whole(points_of(features), 1e-6).gap <= 1e-6
 
 
 def test_exchanges_that_do_not_end_are_replaced(monkeypatch):
-    monkeypatch.setattr(_d_optimal, "exchange", lambda *arguments: arguments[-1])
+    monkeypatch.setattr("inside.design.exchange", lambda *arguments: arguments[-1])
     features = np.random.default_rng(4).standard_normal((300, 4))
     found = d_optimal(points_of(features), 1e-6)
     assert found.gap <= 1e-6
@@ -105,7 +105,7 @@ def test_a_start_on_all_points_is_not_worked_on_point_by_point(monkeypatch):
         most.append(points.shape[1])
         return exchange(points, *rest)
 
-    monkeypatch.setattr(_d_optimal, "exchange", watched)
+    monkeypatch.setattr("inside.design.exchange", watched)
     features = np.random.default_rng(5).standard_normal((20_000, 3))
     assert d_optimal(points_of(features), 1e-6, np.full(20_000, 1 / 20_000)).gap <= 1e-6
     assert max(most) < 500
@@ -143,7 +143,7 @@ def test_points_so_far_out_that_the_covariance_knows_nothing_else():
 
 @pytest.mark.parametrize("length", [1e3, 1e6, 1e10])
 def test_far_points_that_no_sample_has_seen(length, monkeypatch):
-    monkeypatch.setattr(_points, "SAMPLE_POINTS", 128)
+    monkeypatch.setattr("inside.design.SAMPLE_POINTS", 128)
     features = np.random.default_rng(8).standard_normal((2000, 4))
     features[[501, 777, 1503]] *= length
     found = d_optimal(points_of(features), 1e-6)

@@ -23,7 +23,6 @@ from orthobandit.errors import (
     UnknownExperimentError,
 )
 from orthobandit.estimate import OnlineRegression
-from orthobandit.experiment.ledger import snapshot as module
 
 from .conftest import played
 
@@ -49,7 +48,7 @@ def test_an_experiment_goes_on_after_a_restart(path, clock):
 
 
 def test_an_experiment_goes_on_without_a_snapshot_as_with_one(path, clock, monkeypatch):
-    monkeypatch.setattr(module, "SNAPSHOT_ENTRIES", 50)
+    monkeypatch.setattr("inside.experiment.SNAPSHOT_ENTRIES", 50)
     experiment = Experiment.create(path, ARMS, POLICY, window=30, clock=clock)
     played(experiment, clock, 150, [0.3, 0.4, 0.5], np.random.default_rng(2), delay=20.0)
     experiment._shared.queue.call(lambda: experiment._shared._keeping).join()

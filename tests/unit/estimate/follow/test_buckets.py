@@ -162,7 +162,7 @@ def test_rewards_without_scatter_say_nothing_in_any_units():
     ],
 )
 def test_blocks_give_what_one_bucket_after_another_gives(plans, confidence, monkeypatch):
-    monkeypatch.setattr("orthobandit.estimate.follow.cells.MOST", 200)  # a few buckets each
+    monkeypatch.setattr("inside.estimate.MOST", 200)  # a few buckets each
     rng, rows = np.random.default_rng(11), 3000
     bucket = np.sort(rng.integers(0, 60, rows))
     plan = rng.integers(0, 2, rows) * (bucket > 20)  # an arm may come late

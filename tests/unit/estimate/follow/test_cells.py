@@ -120,7 +120,7 @@ def test_blocks_of_any_size_hold_the_same_steps(monkeypatch):
     step = np.unique(cells.bucket, return_inverse=True)[1]
     series = Series(cells, step, np.ones((20, 1)), 0, np.zeros((20, 1)))
     whole = Blocks(cells, step, [series]).block(0, 20)
-    monkeypatch.setattr("orthobandit.estimate.follow.cells.MOST", 54)
+    monkeypatch.setattr("inside.estimate.MOST", 54)
     parts = list(Blocks(cells, step, [series]).from_step(3, 3))
     assert len(parts) > 3
     assert [parts[0].start, *(part.stop for part in parts[:-1])] == [part.start for part in parts]

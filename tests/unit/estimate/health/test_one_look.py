@@ -45,7 +45,7 @@ def test_very_many_arms_need_no_covariances(monkeypatch):
     p = rng.dirichlet(np.full(30, 5.0))[np.newaxis]
     counts = rng.multinomial(5000, p)
     want = ratio_p_value(p, counts)
-    monkeypatch.setattr("orthobandit.estimate.health.sample_ratio.MANY", 10)
+    monkeypatch.setattr("inside.estimate.MANY", 10)
     assert ratio_p_value(p, counts) == pytest.approx(want, rel=1e-9)
 
 

@@ -139,7 +139,7 @@ def test_keys_are_short_and_printable(sales, key):
 
 
 def test_keys_survive_a_restart_and_are_forgotten_after_a_week(tmp_path, monkeypatch):
-    monkeypatch.setattr("orthobandit.experiment.ledger.snapshot.SNAPSHOT_ENTRIES", 1)
+    monkeypatch.setattr("inside.experiment.SNAPSHOT_ENTRIES", 1)
     now, where = 0.0, tmp_path / "log.db"
     settings = {**SUMS, "window": "52w", "clock": lambda: now}
     with Experiment.create(where, ARMS, **settings) as sales:
@@ -175,7 +175,7 @@ def test_a_call_that_cannot_be_remembered_is_not_done(tmp_path, monkeypatch):
                 raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patch:
-            patch.setattr("orthobandit.experiment.store.sql.writer.SQLWriter.remember", full)
+            patch.setattr("inside.experiment.SQLWriter.remember", full)
             with pytest.raises(StorageError, match="No space left"):
                 sales.once("k").tell(sale.id, 2.0)
         assert told(sales) == [{}]

@@ -16,7 +16,7 @@ ARMS = ArmSet.one_hot(3)
 @pytest.fixture
 def where(tmp_path, monkeypatch):
     """Return a file whose experiments take all requests for long ones."""
-    monkeypatch.setattr(group_commit, "MANY_ARMS", 0)
+    monkeypatch.setattr("inside.experiment.MANY_ARMS", 0)
     return tmp_path / "live.db"
 
 
@@ -65,7 +65,7 @@ def test_what_is_done_before_the_lock_is_what_is_done_in_it(where, tmp_path, mon
         assert not locked
         assert live.audit().passed
         assert live.replay().is_equal
-    monkeypatch.setattr(group_commit, "MANY_ARMS", 99)
+    monkeypatch.setattr("inside.experiment.MANY_ARMS", 99)
     other = Experiment.create(tmp_path / "b.db", ARMS, rewards=(0, 1), key="3" * 64, clock=lambda: 5.0)
     with other:
         assert play(other) == prepared

@@ -5,9 +5,7 @@ import pytest
 
 from inside.estimate import MOST_ARMS, GapIntervals
 from orthobandit import AnytimeElimination, ArmSet, Bounded, Experiment, Guardrail, Metric, Plan
-from orthobandit._foundation import checks
 from orthobandit.errors import ParameterError
-from orthobandit.estimate.follow import rounds
 from orthobandit.experiment.ledger.guarded import GuardedIntervals
 
 POINTS = np.random.default_rng(3).standard_normal((MOST_ARMS + 8, 2))
@@ -47,7 +45,7 @@ def played(intervals):
 @pytest.mark.parametrize("before", [MOST_ARMS - 2, MOST_ARMS + 5])
 def test_they_are_those_of_few_arms(monkeypatch, before):
     mine = played(GuardedIntervals(MODE, ArmSet(POINTS[:before]), 0, 0.05))
-    monkeypatch.setattr(rounds, "MOST_ARMS", 10_000)
+    monkeypatch.setattr("inside.estimate.MOST_ARMS", 10_000)
     theirs = played(GapIntervals(MODE, ArmSet(POINTS[:before]), 0, 0.05))
     for one, other in zip(mine, theirs, strict=True):
         for ends, same in zip(one, other, strict=True):
@@ -76,7 +74,7 @@ def test_more_arms_than_memory_has_room_for_are_refused_whole(monkeypatch):
     policy = AnytimeElimination(pairs="leader", rewards=(0, 1))
     guarded = {"metrics": [Metric("crash")], "guardrails": [Guardrail("crash")]}
     experiment = Experiment.memory(ArmSet(POINTS[:-1]), policy, **guarded)
-    monkeypatch.setattr(checks, "memory", lambda: 80.0 * (len(POINTS) - 1) ** 2)
+    monkeypatch.setattr("inside._foundation.memory", lambda: 80.0 * (len(POINTS) - 1) ** 2)
     with pytest.raises(ParameterError, match="a guardrail on 208 arms would need"):
         experiment.extend(ArmSet(POINTS))
     assert len(experiment.arms) == len(POINTS) - 1

@@ -13,7 +13,6 @@ from orthobandit import SBE, AnytimeElimination, ArmSet, Experiment, Guardrail, 
 from orthobandit.errors import ConflictError, VersionError
 from orthobandit.experiment.draw.audit import replay_log
 from orthobandit.experiment.ledger.recorded_plans import Differences
-from orthobandit.policy.anytime import stages
 from release_samples import Clock, another_release, check_shared, plans_of, visit
 
 
@@ -62,7 +61,8 @@ def test_a_winner_that_another_release_declared_stays_declared(tmp_path):
         visit(old, 10 * place, chances=(0.05, 0.95))
     assert old.report().declared == "1"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stages, "SHORTEST", 10_000)  # this release would be in the middle of its first batch
+        # This release would be in the middle of its first batch.
+        patch.setattr("inside.policy.SHORTEST", 10_000)
         new = Experiment.open(path, clock=Clock())
         assert new.report().declared == "1"
         assert {one.arm for one in new.ask_many(20)} == {1}
@@ -82,7 +82,7 @@ def test_an_arm_that_another_release_retired_stays_out(tmp_path):
         place += 1
     with pytest.MonkeyPatch.context() as patch:
         # A release whose guardrails are slower has not seen it yet.
-        patch.setattr("orthobandit.experiment.ledger.health.MIN_BUCKET", 10_000)
+        patch.setattr("inside.experiment.MIN_BUCKET", 10_000)
         new = Experiment.open(path, clock=Clock())
         assert ledger_of(new).feed.retired.tolist() == [False, False, True]
         assert [arm for arm, _ in ledger_of(new).retirements] == [2]

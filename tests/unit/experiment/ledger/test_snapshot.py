@@ -49,7 +49,7 @@ def test_a_snapshot_is_what_the_state_was(live):
 
 
 def test_nobody_waits_while_a_snapshot_is_kept(live, monkeypatch):
-    monkeypatch.setattr("orthobandit.experiment.ledger.snapshot.SNAPSHOT_ENTRIES", 5)
+    monkeypatch.setattr("inside.experiment.SNAPSHOT_ENTRIES", 5)
     may_go, keep = threading.Event(), SharedLedger._keep
 
     def slowly(self, snapshot):
@@ -72,7 +72,7 @@ def test_nobody_waits_while_a_snapshot_is_kept(live, monkeypatch):
 
 
 def test_a_snapshot_that_cannot_be_kept_is_said_and_nothing_is_lost(live, monkeypatch, caplog):
-    monkeypatch.setattr("orthobandit.experiment.ledger.snapshot.SNAPSHOT_ENTRIES", 5)
+    monkeypatch.setattr("inside.experiment.SNAPSHOT_ENTRIES", 5)
     logging.getLogger("orthobandit").propagate = True
     with monkeypatch.context() as patch:
         patch.setattr(

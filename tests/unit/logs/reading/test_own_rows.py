@@ -11,10 +11,9 @@ import pytest
 from inside.logs import cells_of, open_source
 from orthobandit import Guardrail
 from orthobandit.errors import CertificateError, OrthobanditError
-from orthobandit.estimate.follow import row_file
 from orthobandit.logs import analyse, analysis_of
 from orthobandit.logs.analysis import _question
-from orthobandit.logs.reading import group_by, own_rows
+from orthobandit.logs.reading import group_by
 from orthobandit.verify import verify_file
 from plain_data import assert_alike
 
@@ -124,8 +123,8 @@ def test_rows_that_even_out_at_the_end_do_not_hide_what_gaps_rest_on(monkeypatch
 def test_a_file_of_small_parts_gives_the_same(monkeypatch):
     log = made(5, never=0.1, rows=2000)
     whole, _ = both(monkeypatch, log, reward="reward", segment="country")
-    monkeypatch.setattr(row_file, "CHUNK_ROWS", 7)
-    monkeypatch.setattr(own_rows, "BATCH_ROWS", 300)
+    monkeypatch.setattr("inside.estimate.CHUNK_ROWS", 7)
+    monkeypatch.setattr("inside.logs.BATCH_ROWS", 300)
     parts, groups = both(monkeypatch, log, reward="reward", segment="country")
     assert_alike(parts.to_json(), whole.to_json(), rel=1e-7)
     assert_alike(parts.to_json(), groups.to_json(), rel=1e-7)

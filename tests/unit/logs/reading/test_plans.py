@@ -7,7 +7,6 @@ import pytest
 from logs_samples import LABELS, PLANS, by_key, gathered, made, same
 from orthobandit import analyse
 from orthobandit.errors import ProbabilityError
-from orthobandit.estimate.follow import buckets
 from orthobandit.logs.reading import plans
 
 P = tuple(f"p:{label}" for label in LABELS)
@@ -141,9 +140,9 @@ def own_probabilities(rows=800):
 def test_many_distributions_are_analysed_as_few_are(monkeypatch):
     asked = {"arm": "arm", "reward": "y", "time": "at", "probabilities": P, "bucket": 50}
     log = own_probabilities()
-    monkeypatch.setattr(buckets, "MANY_PLANS", 10**9)
+    monkeypatch.setattr("inside.estimate.MANY_PLANS", 10**9)
     slow = analyse(log, **asked)
-    monkeypatch.setattr(buckets, "MANY_PLANS", 0)
+    monkeypatch.setattr("inside.estimate.MANY_PLANS", 0)
     monkeypatch.setattr(plans, "MOST_FEEDS", 0)  # distributions in another order
     fast = analyse(log, **asked)
     for one, other in zip(slow.metrics[0].effects, fast.metrics[0].effects, strict=True):
@@ -160,7 +159,7 @@ def test_many_distributions_are_analysed_as_few_are(monkeypatch):
 
 @pytest.mark.parametrize("mixer", [plans.MIXER, np.uint64(0)], ids=["apart", "all the same 64 bits"])
 def test_distinct_rows_are_found_in_the_order_of_their_numbers(monkeypatch, mixer):
-    monkeypatch.setattr(plans, "MIXER", mixer)
+    monkeypatch.setattr("inside.logs.MIXER", mixer)
     rng = np.random.default_rng(5)
     rows = rng.integers(0, 3, size=(200, 3)) / 4.0
     rows[:50] *= -0.0

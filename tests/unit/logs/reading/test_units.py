@@ -152,7 +152,7 @@ def test_of_users_and_their_sessions_users_are_named():
 
 
 def test_large_logs_count_units_approximately(monkeypatch):
-    monkeypatch.setattr("orthobandit.logs.reading.rows.MOST_EXACT", 100)
+    monkeypatch.setattr("inside.logs.MOST_EXACT", 100)
     (note,) = gathered(returning(), split="equal").notes
     assert note.startswith("'user' repeats (about ")
     assert gathered(returning().drop_columns("user"), split="equal").notes == ()
