@@ -1,90 +1,131 @@
-"""How many files a stranger opens to follow a reward: four walks through the package.
+"""How far a stranger follows a reward: files, Python calls and moves between modules of seven walks.
 
-    python -m benchmarks.reward_path            # the four counts, and whether they keep to their limits
-    python -m benchmarks.reward_path --files    # with the files of each walk
+    python -m benchmarks.reward_path            # the numbers
+    python -m benchmarks.reward_path --files    # with the files of each walk, and the calls into each
 
-The walks are one reward told over HTTP, the report of that experiment as JSON, one CSV file from its rows to
-its page, and one simulated batch: the last batch is played, observed and decided on. Counted are files of the
-package in which a function is called on the way, in any thread but that of the background work. Functions
-are not compiled, so that those which usually are count as well. Neither files that are only imported nor
-templates count. Most tells only add to sums; one that fills a batch of the policy goes further, and is shown
-beside them.
+The walks of a live experiment, kept in a file: ask, tell, a tell that changes the plan, open, and report. Of
+a log: one CSV file from its rows to its page. Of a simulation: one batch, played, observed and decided on.
+
+A call counts if its function is written in a file of the package, in whichever thread it runs: experiments
+commit in a thread of their own. A move is a call into another file than that of the call before. Neither
+imports nor lambdas, comprehensions and templates count. Compiled functions are compiled, as for users, and
+what they call does not count; but a simulated batch is interpreted, since nearly all of it is compiled. Of
+several asks or tells the most common walk is shown.
 """
 
 import argparse
-import asyncio
 import os
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import warnings
+from _thread import start_new_thread
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-import httpx
 import numpy as np
 
 import orthobandit
-from orthobandit import SBE, AnytimeElimination, Policy, analyse, simulate
-from orthobandit.service import create_app
-from orthobandit.service.http.auth import Tokens
-from orthobandit.service.registry import Registry
+from orthobandit import SBE, AnytimeElimination, ArmSet, Experiment, Policy, analyse, simulate
+from orthobandit.experiment import Proposal
 from orthobandit.simulation import one_hot
 from orthobandit.simulation.player import Player
 
 ROOT = Path(orthobandit.__file__).parent
-# Most files that each walk should have.
-LIMITS = {"HTTP tell": 22, "report": 30, "CSV to page": 40, "simulated batch": 22}
-TELLS = 120  # enough for several batches of the policy and buckets of the health checks to be full
-REPORTS = 5  # the dashboard looks at experiments once a second; one of these has no such look in it
-BACKGROUND = {"keeper", "preparing", "orthobandit-keeping"}  # threads that no request waits for
+VISITORS = 900  # enough for several plans to end after the pilot
+LATE = 400  # visitors after which a walk counts: those before belong to the warm-up and the pilot
+SAMPLES = 9  # of each kind of walk
+QUIET_SECONDS = 0.15  # without a call, after which all threads are done
 UNCALLED = {"<module>", "<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>"}
+INTERPRETED = "--interpreted"  # of the process that simulates
 
 
-class Passed:
-    """The files of the package in which functions are called while it is on."""
+class Walk(NamedTuple):
+    """The calls of a walk, in their order, each by the file of its function."""
+
+    calls: tuple[str, ...]
+
+    @property
+    def files(self) -> Counter[str]:
+        """Calls by file."""
+        return Counter(self.calls)
+
+    @property
+    def moves(self) -> int:
+        """How often a call goes into another file than that of the call before."""
+        return sum(before != after for before, after in zip(self.calls, self.calls[1:], strict=False))
+
+    def __str__(self) -> str:
+        return f"{len(self.files)} files, {len(self.calls):,} calls, {self.moves:,} moves"
+
+
+class Trace:
+    """Calls into the package, in all threads, while it is on."""
 
     def __init__(self) -> None:
-        self.files: set[str] = set()
+        self.calls: list[str] = []
         self.is_on = False
         self._names: dict[CodeType, str | None] = {}
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         """Note one call, as `sys.setprofile` tells it."""
-        if event != "call" or not self.is_on or threading.current_thread().name in BACKGROUND:
+        if event != "call" or not self.is_on:
             return
         code = frame.f_code
         if code not in self._names:
             self._names[code] = name_of(code)
         name = self._names[code]
         if name is not None:
-            self.files.add(name)
+            self.calls.append(name)
 
     @contextmanager
     def everywhere(self) -> Iterator[None]:
-        """Look at this thread, and at all that are started meanwhile."""
+        """Look at this thread, and at all that are started meanwhile, by whichever means."""
         threading.setprofile(self)
         sys.setprofile(self)
+        # `threading.setprofile` does not reach threads that are started by `_thread` alone.
+        places = [
+            (module, name)
+            for title, module in list(sys.modules.items())
+            if title.partition(".")[0] == "orthobandit"
+            for name, value in list(vars(module).items())
+            if value is start_new_thread
+        ]
+        for module, name in places:
+            setattr(module, name, self._start_traced)
         try:
             yield
         finally:
+            for module, name in places:
+                setattr(module, name, start_new_thread)
             sys.setprofile(None)
             threading.setprofile(None)
 
-    @contextmanager
-    def walk(self) -> Iterator[None]:
-        """Note the files of what is called within, and of nothing before."""
-        self.files = set()
+    def _start_traced(self, function: Callable[..., object], arguments: tuple[Any, ...]) -> int:
+        def run() -> None:
+            sys.setprofile(self)
+            function(*arguments)
+
+        return start_new_thread(run, ())
+
+    def of(self, function: Callable[[], object]) -> Walk:
+        """Return the walk of a function, until all threads are done with it."""
+        self.calls = []
         self.is_on = True
-        try:
-            yield
-        finally:
-            self.is_on = False
+        function()
+        seen = -1
+        while len(self.calls) > seen:
+            seen = len(self.calls)
+            time.sleep(QUIET_SECONDS)
+        self.is_on = False
+        return Walk(tuple(self.calls))
 
 
 def name_of(code: CodeType) -> str | None:
@@ -94,48 +135,83 @@ def name_of(code: CodeType) -> str | None:
     return str(Path(code.co_filename).relative_to(ROOT)) if is_ours and code.co_name not in UNCALLED else None
 
 
-def walk_service(folder: Path) -> dict[str, set[str]]:
-    """Return the files of one tell, as most tells are, and of the report afterwards."""
-    where = folder / "live.db"
-    registry = Registry(where)
-    token = Tokens(registry).make("admin")[1]
-    registry.close()
-    passed = Passed()
-    with passed.everywhere():
-        return asyncio.run(_walk_requests(create_app(where), token, passed))
+def usual(walks: list[Walk]) -> Walk:
+    """Return the walk that is most common, by its calls."""
+    return Counter(walks).most_common(1)[0][0]
 
 
-async def _walk_requests(app: Any, token: str, passed: Passed) -> dict[str, set[str]]:
-    headers = {"Authorization": f"Bearer {token}"}
-    transport = httpx.ASGITransport(app)
-    tells = Counter[frozenset[str]]()
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(
-            transport=transport, base_url="http://here", headers=headers, timeout=600
-        ) as client,
-    ):
-        body = {"key": "page", "arms": ["old", "new"], "rewards": [0, 1]}
-        (await client.post("/v1/experiments", json=body)).raise_for_status()
-        place = "/v1/experiments/page"
-        for number in range(TELLS):
-            asked = await client.post(f"{place}/ask", json={"unit": f"visitor {number}"})
-            told = {"id": asked.raise_for_status().json()["id"], "reward": float(number % 3 == 0)}
-            with passed.walk():
-                (await client.post(f"{place}/tell", json=told)).raise_for_status()
-            tells[frozenset(passed.files)] += 1
-        reports = []
-        for _ in range(REPORTS):
-            with passed.walk():
-                (await client.get(f"{place}/report")).raise_for_status()
-            reports.append(passed.files)
-    every = set[str]().union(*tells)
-    usual = set(tells.most_common(1)[0][0])
-    return {"HTTP tell": usual, "HTTP tell that fills a batch": every, "report": min(reports, key=len)}
+class Visits:
+    """The same visitors, whenever they are played: nothing but watching differs.
+
+    Parameters
+    ----------
+    where : Path
+        File of the experiment.
+    trace : Trace
+    watched : collection of int
+        Numbers of the visitors who are watched.
+    """
+
+    def __init__(self, where: Path, trace: Trace, watched: Collection[int] = ()) -> None:
+        self.plans: list[int] = []
+        self.asks: dict[int, Walk] = {}
+        self.tells: dict[int, Walk] = {}
+        rng = np.random.default_rng(0)
+        policy = AnytimeElimination(rewards=(0, 1))
+        self.pages = Experiment.create(where, ArmSet.one_hot(4), policy, window="1d", key="0" * 64)
+        for number in range(VISITORS):
+            proposals: list[Proposal] = []
+            ask = partial(self._ask, f"visitor {number}", proposals)
+            if number in watched:
+                self.asks[number] = trace.of(ask)
+            else:
+                ask()
+            [proposal] = proposals
+            self.plans.append(proposal.plan)
+            reward = float(rng.random() < 0.3 + 0.1 * proposal.arm)
+            tell = partial(self.pages.tell, proposal.id, reward)
+            if number in watched:
+                self.tells[number] = trace.of(tell)
+            else:
+                tell()
+
+    def _ask(self, unit: str, proposals: list[Proposal]) -> None:
+        proposals.append(self.pages.ask(unit))
+
+    @property
+    def before_changes(self) -> list[int]:
+        """Numbers of the visitors after whose reward the plan changed."""
+        return [
+            number for number in range(LATE, VISITORS - 1) if self.plans[number + 1] != self.plans[number]
+        ]
 
 
-def walk_log(folder: Path) -> dict[str, set[str]]:
-    """Return the files that rows of a CSV file pass through until they are a page."""
+def walk_experiment(folder: Path) -> dict[str, Walk]:
+    """Return the walks of an experiment that is kept in a file."""
+    trace = Trace()
+    with trace.everywhere():
+        first = Visits(folder / "first.db", trace)
+        first.pages.close()
+        changes = first.before_changes[-SAMPLES:]
+        ordinary = sorted(set(range(LATE, VISITORS)) - set(first.before_changes))[-SAMPLES:]
+        where = folder / "watched.db"
+        visits = Visits(where, trace, {*changes, *ordinary})
+        report = trace.of(visits.pages.report)
+        visits.pages.close()
+        opened: list[Experiment] = []
+        opening = trace.of(lambda: opened.append(Experiment.open(where)))
+        opened[0].close()
+    return {
+        "ask": usual([visits.asks[number] for number in ordinary]),
+        "tell": usual([visits.tells[number] for number in ordinary]),
+        "tell that changes the plan": usual([visits.tells[number] for number in changes]),
+        "open": opening,
+        "report": report,
+    }
+
+
+def walk_log(folder: Path) -> dict[str, Walk]:
+    """Return the walk of the rows of a CSV file until they are a page."""
     rng = np.random.default_rng(0)
     rows = [
         f"{hour},{('old', 'new')[arm]},{np.sin(hour / 5) + 0.3 * arm + rng.normal():.4f}"
@@ -144,17 +220,15 @@ def walk_log(folder: Path) -> dict[str, set[str]]:
     ]
     path = folder / "log.csv"
     path.write_text("\n".join(["hour,page,reward", *rows]))
-    passed = Passed()
-    with passed.everywhere(), passed.walk():
-        found = analyse(path, arm="page", reward="reward", time="hour", split="equal")
-        page = found.html()
-    assert "new" in page
-    return {"CSV to page": passed.files}
+    trace = Trace()
+    with trace.everywhere():
+        walk = trace.of(lambda: analyse(path, arm="page", reward="reward", time="hour", split="equal").html())
+    return {"CSV to page": walk}
 
 
-def walk_batch(policy: Policy[Any]) -> set[str]:
-    """Return the files that the last rewards of a simulation with three arms pass through."""
-    passed = Passed()
+def walk_batch(policy: Policy[Any]) -> Walk:
+    """Return the walk of the last rewards of a simulation with three arms."""
+    trace = Trace()
     environment = one_hot([0.0, 0.0, 2.0])
     steps = {Player.play.__code__, type(policy).observe.__code__, type(policy).decide.__code__}
     first = Player.play.__code__
@@ -163,50 +237,51 @@ def walk_batch(policy: Policy[Any]) -> set[str]:
         # Only within these three: what prepares the simulation and sums it up is no part of a batch.
         if frame.f_code in steps and event == "call":
             if frame.f_code is first:
-                passed.files = set()
-            passed.is_on = True
-        passed(frame, event, what)
+                trace.calls = []
+            trace.is_on = True
+        trace(frame, event, what)
         if frame.f_code in steps and event == "return":
-            passed.is_on = False
+            trace.is_on = False
 
     sys.setprofile(look)
     try:
-        found = simulate(policy, environment, horizon=20_000, replications=1, seed=1, stop_when_declared=True)
+        result = simulate(
+            policy, environment, horizon=20_000, replications=1, seed=1, stop_when_declared=True
+        )
     finally:
         sys.setprofile(None)
-    assert found.declared[0] == environment.best
-    return passed.files
+    assert result.declared[0] == environment.best
+    return Walk(tuple(trace.calls))
 
 
-def measure() -> dict[str, set[str]]:
-    """Return the files of every walk."""
-    with tempfile.TemporaryDirectory() as name:
-        walks = walk_service(Path(name)) | walk_log(Path(name))
-    walks["simulated batch"] = walk_batch(AnytimeElimination(delta=0.1))
-    walks["simulated batch of SBE"] = walk_batch(SBE(delta=0.1))
-    return walks
-
-
-def show(walks: dict[str, set[str]], *, with_files: bool, say: Callable[[str], None] = print) -> None:
-    """Print the counts, and the files if they are wanted."""
-    for walk, files in walks.items():
-        limit = f" (at most {LIMITS[walk]} wanted)" if walk in LIMITS else ""
-        say(f"{walk}: {len(files)} files{limit}")
-        for name in sorted(files) if with_files else ():
-            say(f"  {name}")
+def show(walks: dict[str, Walk], *, with_files: bool, say: Callable[[str], None] = print) -> None:
+    """Print the numbers, and the files if they are wanted."""
+    for name, walk in walks.items():
+        say(f"{name}: {walk}")
+        for file, count in sorted(walk.files.items()) if with_files else ():
+            say(f"  {count:6,} {file}")
 
 
 def main() -> None:
-    """Print the walks; in a process without compiled functions."""
+    """Print the walks; those of a simulated batch from a process that compiles nothing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--files", action="store_true", help="print the files of each walk")
-    given = parser.parse_args()
-    if os.environ.get("NUMBA_DISABLE_JIT") != "1":
-        command = [sys.executable, "-m", "benchmarks.reward_path", *sys.argv[1:]]
-        subprocess.run(command, check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
+    parser.add_argument(INTERPRETED, action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.interpreted:
+        warnings.simplefilter("ignore", RuntimeWarning)  # whole numbers that wrap around, as they should
+        batches = {
+            "simulated batch": walk_batch(AnytimeElimination(delta=0.1)),
+            "simulated batch of SBE": walk_batch(SBE(delta=0.1)),
+        }
+        show(batches, with_files=chosen.files)
         return
-    warnings.simplefilter("ignore", RuntimeWarning)  # whole numbers that wrap around, as they should
-    show(measure(), with_files=given.files)
+    with tempfile.TemporaryDirectory() as name:
+        walks = walk_experiment(Path(name)) | walk_log(Path(name))
+    show(walks, with_files=chosen.files)
+    sys.stdout.flush()
+    command = [sys.executable, "-m", "benchmarks.reward_path", INTERPRETED, *sys.argv[1:]]
+    subprocess.run(command, check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
 
 
 if __name__ == "__main__":
