@@ -124,6 +124,20 @@ def test_a_program_that_is_started_again_creates_the_same_experiment_or_hears_wh
     assert client.create("again", ["x", "y", "z"], rewards=[0, 1], window="7d")["arms"] == ["x", "y", "z"]
 
 
+def test_refused_rewards_are_those_of_experiments(client):
+    client.create("batches", ["x", "y"], rewards=[0, 1])
+    client.ask_many("batches", 3)
+    assert client.tell_many("batches", [1], [1.0]) == ()
+    refused = client.tell_many("batches", [1, 99, 2, 3], {"reward": [0.0, 1.0, 1.0, 7.0]})
+    assert [(one.index, one.metric, type(one.error)) for one in refused] == [
+        (0, "reward", ConflictError),
+        (1, None, UnknownProposalError),
+        (3, "reward", RewardError),
+    ]
+    assert "told 1 for 'reward' before, now 0" in str(refused[0].error)
+    assert client.report("batches")["refused"] == {"conflict": 1, "unknown": 1, "invalid": 1}
+
+
 def test_conflicts_and_closed_experiments_have_their_errors(client):
     client.create("closed", ["x", "y"], rewards="unknown")
     client.tell("closed", client.ask("closed").id, 1.0)

@@ -33,13 +33,31 @@ def test_an_experiment_is_begun_asked_told_and_reported(http):
     many = http.post(f"{path}/ask-many", json={"count": 3}).json()["proposals"]
     assert [proposal["id"] for proposal in many] == [2, 3, 4]
     body = {"ids": [2, 3, 4], "rewards": {"reward": [0, 1, 0.5]}}
-    assert http.post(f"{path}/tell-many", json=body).json() == {"told": 3}
+    assert http.post(f"{path}/tell-many", json=body).json() == {"told": 3, "refused": []}
     for empty in ({"ids": [], "rewards": []}, {"ids": [], "rewards": {"reward": []}}):
-        assert http.post(f"{path}/tell-many", json=empty).json() == {"told": 0}
+        assert http.post(f"{path}/tell-many", json=empty).json() == {"told": 0, "refused": []}
     report = http.get(f"{path}/report").json()
     assert (report["proposals"], report["settled"], report["awaited"]) == (4, 4, 0)
     shown = http.get(path).json()
     assert (shown["status"], shown["window"], shown["arms"]) == ("open", 604800.0, ["old", "new"])
+
+
+def test_one_wrong_reward_of_many_is_refused_alone(http):
+    path = begun(http, "one-by-one", metrics=[{"name": "a/b"}])
+    http.post(f"{path}/ask-many", json={"count": 4})
+    answer = http.post(f"{path}/tell-many", json={"ids": [1, 99, 2], "rewards": [1, 1, 7]})
+    assert answer.status_code == 200
+    told, [unknown, wrong] = answer.json().values()
+    assert told == 1
+    assert (unknown["index"], unknown["metric"], unknown["pointer"]) == (1, None, "#/ids/1")
+    assert unknown["type"] == "urn:orthobandit:problem:unknown-proposal"
+    assert unknown["detail"].startswith("proposal 99 was never asked for")
+    assert (wrong["index"], wrong["metric"], wrong["pointer"]) == (2, "reward", "#/rewards/2")
+    named = {"ids": [3, 3], "rewards": {"reward": [1, 1], "a/b": [1, 2]}}
+    [refused] = http.post(f"{path}/tell-many", json=named).json()["refused"]
+    assert (refused["metric"], refused["pointer"]) == ("a/b", "#/rewards/a~1b/1")
+    report = http.get(f"{path}/report").json()
+    assert report["refused"] == {"unknown": 1, "invalid": 1, "conflict": 1}
 
 
 def test_reports_have_the_holdout_in_whole_numbers(http):
@@ -122,7 +140,7 @@ def test_more_than_a_thousand_arms_are_begun_asked_told_changed_and_certified(ht
         asked = http.post(f"{path}/ask-many", json={"count": 100}).json()["proposals"]
         rewards = [float(one["arm"] % 7 > 3) for one in asked]
         told = http.post(f"{path}/tell-many", json={"ids": [one["id"] for one in asked], "rewards": rewards})
-        assert told.json() == {"told": 100}
+        assert told.json() == {"told": 100, "refused": []}
     new = [{"label": "late", "features": [3.0, 3.0, 0.5]}]
     assert len(http.post(f"{path}/arms", json={"arms": new}).json()["arms"]) == 1101
     leader = http.get(f"{path}/report").json()["leader"]

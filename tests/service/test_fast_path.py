@@ -98,6 +98,7 @@ def test_both_ways_say_the_same(tmp_path):
             ("tell", {"id": 3, "reward": 7}),
             ("tell", {"id": 3, "reward": {"sale": 1}}),
             ("tell-many", {"ids": [2, 2], "rewards": [1, 1]}),
+            ("tell-many", {"ids": [2, 99], "rewards": {"reward": [0, 1]}}),
             ("exposures", {"plan": 77, "units": ["bob"], "arms": [0]}),
         ]
         for place, (last, body) in enumerate(requests):

@@ -17,6 +17,7 @@ from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.draw.exposures import Exposed, Known
 from orthobandit.experiment.experiment import Experiment, refuse_copies
 from orthobandit.experiment.proposal import Proposal
+from orthobandit.experiment.refusals import Refusal
 from orthobandit.experiment.report.overview import Glance
 from orthobandit.experiment.report.report import Report
 from orthobandit.experiment.settings import Settings
@@ -140,9 +141,9 @@ class AsyncExperiment:
         """Tell the reward of a proposal; see :meth:`Experiment.tell`."""
         await self._soon(self._methods.tell(id, reward))
 
-    async def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> None:
+    async def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> tuple[Refusal, ...]:
         """Tell the rewards of several proposals; see :meth:`Experiment.tell_many`."""
-        await self._soon(self._methods.tell_many(ids, rewards))
+        return await self._soon(self._methods.tell_many(ids, rewards)) or ()
 
     async def edge_plan(self) -> EdgePlan:
         """Return the current plan for clients that draw by themselves; see :meth:`Experiment.edge_plan`."""

@@ -41,6 +41,7 @@ from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.draw.exposures import Exposed, Known
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.proposal import Proposal
+from orthobandit.experiment.refusals import Refusal
 from orthobandit.experiment.report.export import write_export
 from orthobandit.experiment.report.overview import Glance
 from orthobandit.experiment.report.report import Report
@@ -424,16 +425,30 @@ class Experiment:
     def tell(self, id: int, reward: Rewards) -> None:  # noqa: A002
         """Report the reward of a proposal, or several metrics by name; at any time and in any order.
 
-        Repeating a value changes nothing and a different value is refused, unless the metric adds up.
+        Repeating a value changes nothing and a different value is refused, unless the metric adds up. Reports
+        count what was refused.
         """
         self._do(self._methods.tell(id, reward))
 
-    def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> None:
-        """Report the rewards of several proposals (n,), or several metrics by name (n,) each; all or none.
+    def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> tuple[Refusal, ...]:
+        """Report the rewards of several proposals (n,), or several metrics by name (n,) each.
 
-        An empty batch changes nothing.
+        Rows are taken or refused one by one, as :meth:`tell` would: what is late, unknown, contradicts a
+        value that was told before or cannot be used is left out, and everything else is taken. An empty batch
+        changes nothing. Reports count what was refused.
+
+        Returns
+        -------
+        refused : tuple of Refusal
+            Rows that were not taken, with the error that :meth:`tell` would have raised; empty if all were.
+
+        Raises
+        ------
+        ParameterError, RewardError
+            If `ids` are no whole numbers, there are not as many values, or there is no such metric: nothing
+            is taken then.
         """
-        self._do(self._methods.tell_many(ids, rewards))
+        return self._do(self._methods.tell_many(ids, rewards)) or ()
 
     def edge_plan(self) -> EdgePlan:
         """Return the current plan for clients that draw by themselves; it holds a secret, the plan's salt."""

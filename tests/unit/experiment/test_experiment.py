@@ -496,12 +496,14 @@ def test_a_reward_told_again_moves_the_clock_in_the_log_too(make, clock):
     assert experiment.report().settled == 2
 
 
-def test_one_wrong_reward_of_many_leaves_all_untold(make):
+def test_a_row_with_one_wrong_value_is_left_untold_and_may_be_told_again(make):
     experiment = make(metrics=[Metric("latency")])
     one, two = experiment.ask_many(2)
-    with pytest.raises(RewardError):
-        experiment.tell_many([one.id, two.id], {"latency": [1.0, 2.0], "reward": [1.0, 7.0]})
-    experiment.tell_many([one.id, two.id], {"latency": [3.0, 4.0], "reward": [1.0, 0.0]})
+    [refusal] = experiment.tell_many([one.id, two.id], {"latency": [1.0, 2.0], "reward": [1.0, 7.0]})
+    assert (refusal.index, refusal.metric) == (1, "reward")
+    assert isinstance(refusal.error, RewardError)
+    assert experiment.report().settled == 1
+    assert not experiment.tell_many([one.id, two.id], {"latency": [1.0, 4.0], "reward": [1.0, 0.0]})
     assert experiment.report().settled == 2
 
 

@@ -56,7 +56,7 @@ def test_proposals_are_asked_for_one_by_one_or_together(live):
 def test_an_empty_batch_of_rewards_changes_nothing(live, ids, rewards):
     live.ask_many(2)
     before = live.report()
-    assert live.tell_many(ids, rewards) is None
+    assert live.tell_many(ids, rewards) == ()
     assert live.report() == before
 
 
@@ -83,6 +83,23 @@ def test_rewards_are_told_and_reported(live):
         live.tell(ids[0], 0.0)
     with pytest.raises(UnknownProposalError):
         live.tell(99, 1.0)
+
+
+def test_one_late_reward_of_many_does_not_lose_the_others(live):
+    early = live.ask()
+    live.clock.now += 61.0
+    ids = [one.id for one in live.ask_many(300)]
+    values = {"reward": [1.0] * 301, "x": [0.0] * 301}
+    [late] = live.tell_many([early.id, *ids], values)
+    assert (late.index, late.metric, type(late.error)) == (0, None, ClosedError)
+    assert "its window of 1 minute has passed" in str(late.error)
+    report = live.report()
+    assert (report.settled, report.refused) == (301, {"late": 1})
+    assert "1 reward was refused: 1 came after their proposal was settled" in report.warnings
+    key = live.once("batch")
+    assert live.once("batch").tell_many([early.id], [1.0])[0].index == 0
+    assert str(key.tell_many([early.id], [1.0])[0].error) == str(late.error)  # answered as before
+    assert live.report().refused == {"late": 2}
 
 
 def test_the_clock_settles_what_is_silent(live):

@@ -141,7 +141,10 @@ class SharedLedger(Forkable):
                 pass  # nothing was done, and each will hear what is wrong with its own
             else:
                 for job, value in zip(jobs, values, strict=True):
-                    job.value = value
+                    if isinstance(value, OrthobanditError):
+                        job.error = value
+                    else:
+                        job.value = value
                 _tick(turn)
                 return
         for job in jobs:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ConflictError, ParameterError, RewardError
+from orthobandit.errors import ConflictError, OrthobanditError, ParameterError, RewardError
 from orthobandit.estimate.certificate import Certificate
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.arguments import (
@@ -43,6 +43,7 @@ from orthobandit.experiment.commit.transaction import Request, Turn, drawn_befor
 from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.draw.exposures import Exposed, Known, batch_of, expose, named
 from orthobandit.experiment.proposal import Proposal
+from orthobandit.experiment.refusals import Refusal
 from orthobandit.experiment.report.overview import Glance, glance_of
 from orthobandit.experiment.report.report import Report, report_of
 from orthobandit.experiment.settings import Settings
@@ -51,6 +52,8 @@ from orthobandit.experiment.store import Store
 Answer = TypeVar("Answer")
 Rewards = float | Mapping[str, float]
 ManyRewards = ArrayLike | Mapping[str, ArrayLike]
+# The answer to a batch of rewards: what was refused; None to a single reward, whose refusal is an error.
+Refused = tuple[Refusal, ...] | None
 MAX_PROPOSAL = 2**63 - 1  # number that a proposal can have
 MAX_SHARED_ROWS = 64  # of a request; longer ones gain nothing by company
 MAX_KEY_LENGTH = 200  # characters
@@ -125,15 +128,21 @@ class Telling:
     numbers : sequence of int, (n,)
     values : mapping of str to sequence of float (n,)
         By metric.
+    is_batch : bool
+        Whether refusals are returned; otherwise the one reward is taken, or the error raised.
     """
 
-    do: Callable[..., None]
+    do: Callable[..., list[Refusal]]
     numbers: Sequence[int] | Whole
     values: Mapping[str, Sequence[float] | Array]
+    is_batch: bool = True
 
-    def __call__(self, turn: Turn) -> None:
+    def __call__(self, turn: Turn) -> Refused:
         """Record the rewards."""
-        self.together(turn, [self])
+        [answer] = self.together(turn, [self])
+        if isinstance(answer, OrthobanditError):
+            raise answer
+        return answer
 
     @property
     def content(self) -> list[Any]:
@@ -147,13 +156,23 @@ class Telling:
         return None if len(self.numbers) > MAX_SHARED_ROWS else tuple(self.values)
 
     @staticmethod
-    def together(turn: Turn, requests: Sequence["Telling"]) -> list[None]:
-        """Do requests of one kind; return what each would have returned."""
+    def together(turn: Turn, requests: Sequence["Telling"]) -> list[Refused | OrthobanditError]:
+        """Do requests of one kind; return what each would have returned, or raised."""
         first = requests[0]
         numbers = _joined([one.numbers for one in requests], np.int64)
         values = {name: _joined([one.values[name] for one in requests], np.float64) for name in first.values}
-        first.do(turn, numbers, values)
-        return [None] * len(requests)
+        try:
+            refused = first.do(turn, numbers, values)
+        except RewardError as error:  # of a metric that all of them name
+            return [error] * len(requests)
+        answers: list[Refused | OrthobanditError] = []
+        start = 0
+        for request in requests:
+            end = start + len(request.numbers)
+            own = tuple(replace(one, index=one.index - start) for one in refused if start <= one.index < end)
+            answers.append(own if request.is_batch else own[0].error if own else None)
+            start = end
+        return answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,9 +263,10 @@ class Methods:
     def tell(self, number: int, reward: Rewards) -> Telling:
         """Return the request that tells the reward of one proposal."""
         if type(number) is int and type(reward) is float and 0 < number <= MAX_PROPOSAL:
-            return Telling(self._tell, [number], {self._settings.names[0]: [reward]})
+            return Telling(self._tell, [number], {self._settings.names[0]: [reward]}, is_batch=False)
         many = reward if isinstance(reward, Mapping) else {self._settings.names[0]: reward}
-        return self.tell_many([number], {name: [value] for name, value in many.items()})
+        telling = self.tell_many([number], {name: [value] for name, value in many.items()})
+        return replace(telling, is_batch=False)
 
     def tell_many(self, ids: Sequence[int] | Whole, rewards: ManyRewards) -> Telling:
         """Return the request that tells rewards of several proposals."""
@@ -259,9 +279,9 @@ class Methods:
         values = {name: values_of(name, given, len(numbers)) for name, given in many.items()}
         return Telling(self._tell, numbers, values)
 
-    def _tell(self, turn: Turn, numbers: Whole, values: Mapping[str, Array]) -> None:
+    def _tell(self, turn: Turn, numbers: Whole, values: Mapping[str, Array]) -> list[Refusal]:
         turn.ledger.settle(self._clock())
-        transaction.tell(turn, self._store, numbers, values)
+        return transaction.tell(turn, self._store, numbers, values)
 
     def expose(
         self,
@@ -394,7 +414,7 @@ class _Answered(NamedTuple):
 
     words: str
     fingerprint: str
-    value: list[Proposal] | Exposed | None
+    value: list[Proposal] | Exposed | Refused
 
 
 def once(store: Store, key: str, words: str, request: Request) -> Request:
@@ -410,7 +430,7 @@ def once(store: Store, key: str, words: str, request: Request) -> Request:
     words : str
         Describes the request; the same key with another description is refused.
     request : Request
-        Returns proposals, the result of exposures, or nothing.
+        Returns proposals, the result of exposures, refusals of a batch of rewards, or nothing.
     """
     if not isinstance(request, Asking | Telling | Change):
         return request
@@ -452,10 +472,12 @@ def _plain(value: Any) -> Any:
     return repr(value)
 
 
-def _kept(value: list[Proposal] | Exposed | None) -> dict[str, Any]:
-    """Return the JSON text that an answer is stored as."""
+def _kept(value: list[Proposal] | Exposed | Refused) -> dict[str, Any]:
+    """Return the plain values that an answer is stored as."""
     if isinstance(value, Exposed):
         return {"exposed": value.to_json()}
+    if isinstance(value, tuple):
+        return {"refused": [refusal.to_json() for refusal in value]}
     return {"proposals": None if value is None else [one.id for one in value]}
 
 
@@ -468,9 +490,11 @@ def _before(turn: Turn, store: Store, key: str) -> _Answered | None:
     if kept is None:
         return None
     data = json.loads(kept)
-    value: list[Proposal] | Exposed | None
+    value: list[Proposal] | Exposed | Refused
     if "exposed" in data:
         value = Exposed.from_json(data["exposed"])
+    elif "refused" in data:
+        value = tuple(Refusal.from_json(row) for row in data["refused"])
     else:
         numbers = data["proposals"]
         value = None if numbers is None else drawn_before(turn, store, numbers)

@@ -11,16 +11,25 @@ from typing import Any, Protocol
 import numpy as np
 
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.errors import ConflictError, ParameterError
+from orthobandit.errors import (
+    ConflictError,
+    OrthobanditError,
+    ParameterError,
+    RewardError,
+    UnknownProposalError,
+)
 from orthobandit.estimate import Plan
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment.ledger.entries import Asked, Entry, Told
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.ledger.policy_feed import Visitor
 from orthobandit.experiment.proposal import Proposal
+from orthobandit.experiment.refusals import UNKNOWN_METRIC, Refusal, count_reasons
 from orthobandit.experiment.store import Store
 from orthobandit.experiment.store.contract import Row
 
+Recorded = Mapping[int, Mapping[str, float]]  # rewards by proposal and metric
+Wrong = tuple[str | None, OrthobanditError]  # what is wrong with a row, and the metric if it is one alone
 Features = Mapping[str, Sequence[float]]  # of the arms that a visitor is offered, by label
 
 
@@ -226,48 +235,137 @@ def _proposals(entry: Asked, rows: slice, labels: Sequence[str], probabilities: 
     ]
 
 
-def tell(turn: Turn, store: Store, numbers: Whole, values: Mapping[str, Array]) -> None:
-    """Take in values (n,) of each metric of some proposals (n,); all or none."""
+def tell(turn: Turn, store: Store, numbers: Whole, values: Mapping[str, Array]) -> list[Refusal]:
+    """Take in values (n,) of each metric of some proposals (n,), and return the rows that were refused.
+
+    A row is a proposal with its values. It is taken whole or not at all, as if rows were told one by one.
+    What is refused is counted in the log, because whoever told it may not look at the answer.
+
+    Raises
+    ------
+    RewardError
+        If there is no such metric: the caller is wrong, and nothing is taken.
+    """
     ledger = turn.ledger
-    new = {}
+    for name in values:
+        try:
+            ledger.metric(name)
+        except RewardError:
+            if len(numbers):
+                ledger.count_refused({UNKNOWN_METRIC: len(numbers)})
+            raise
+    # Read before anything is changed, because the store may fail.
+    recorded = _rewards_in_store(turn, store, numbers)
+    refused: list[Refusal] = []
+    for rows in _without_repeats(numbers):
+        wrong = _tell_once_each(turn, recorded, numbers[rows], {name: values[name][rows] for name in values})
+        refused += [Refusal(int(rows[row]), metric, error) for row, (metric, error) in wrong.items()]
+    if refused:
+        ledger.count_refused(count_reasons(refused))
+    return sorted(refused, key=lambda refusal: refusal.index)
+
+
+def _without_repeats(numbers: Whole) -> list[Whole]:
+    """Divide rows so that none of the parts has a proposal twice; the first part has the first of each."""
+    if len(numbers) < 2:
+        return [np.arange(len(numbers))]
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(numbers[order]) != 0))
+    if len(starts) == len(numbers):
+        return [np.arange(len(numbers))]
+    # How often the proposal of each row, in this order, came before.
+    lengths = np.diff(starts, append=len(numbers))
+    before = np.arange(len(numbers)) - np.repeat(starts, lengths)
+    by_turn = np.argsort(before, kind="stable")
+    ends = np.cumsum(np.bincount(before))[:-1]
+    return [np.sort(order[part]) for part in np.split(by_turn, ends)]
+
+
+def _tell_once_each(
+    turn: Turn, recorded: Recorded, numbers: Whole, values: Mapping[str, Array]
+) -> dict[int, Wrong]:
+    """Take in values of different proposals; return what is wrong with the other rows."""
+    ledger = turn.ledger
+    open_rows, wrong = _open_rows(turn, recorded, numbers, values)
+    drawn = numbers[open_rows]
+    new: dict[str, tuple[Mask, Array]] = {}
     # The objective last: it may settle a proposal, and then nothing more can be told of it.
     for name in sorted(values, key=lambda name: name == ledger.settings.names[0]):
-        left = _is_open(turn, store, name, numbers, values[name])
-        is_new = ledger.check_told(name, numbers[left], values[name][left])
-        new[name] = (numbers[left][is_new], values[name][left][is_new])
-    for name, (told, given) in new.items():
-        if len(told):
-            turn.told.append(ledger.tell_checked(name, told, given))
+        told = values[name][open_rows]
+        is_new, errors = ledger.check_told(name, drawn, told)
+        new[name] = (is_new, told)
+        for row, error in errors.items():
+            wrong.setdefault(int(open_rows[row]), (name, error))
+    is_good = np.ones(len(numbers), dtype=np.bool_)
+    is_good[list(wrong)] = False
+    for name, (is_new, told) in new.items():
+        taken = is_new & is_good[open_rows] if wrong else is_new
+        if taken.any():
+            turn.told.append(ledger.tell_checked(name, drawn[taken], told[taken]))
+    return wrong
 
 
-def _is_open(turn: Turn, store: Store, name: str, numbers: Whole, values: Array) -> Mask | slice:
-    """Return a mask (n,) of rewards of open proposals; a repeated reward of a settled one is ignored."""
-    settings = turn.ledger.settings
+def _open_rows(
+    turn: Turn, recorded: Recorded, numbers: Whole, values: Mapping[str, Array]
+) -> tuple[Whole, dict[int, Wrong]]:
+    """Return the rows of open proposals, and what is wrong with others.
+
+    There is nothing wrong with a reward that a settled proposal was told before.
+    """
+    ledger = turn.ledger
+    first = ledger.waiting.first
+    wrong: dict[int, Wrong] = {}
+    if len(numbers) == 1 and first <= numbers.item() < ledger.waiting.next:
+        return np.zeros(1, dtype=np.int64), wrong
+    is_known = (numbers >= 1) & (numbers < ledger.waiting.next)
+    is_open = is_known & (numbers >= first)
+    if is_open.all():
+        return np.arange(len(numbers)), wrong
+    for row in np.flatnonzero(~is_known).tolist():
+        words = f"proposal {numbers[row]} was never asked for; tell what `ask` returned"
+        wrong[row] = (None, UnknownProposalError(words))
+    for row in np.flatnonzero(is_known & ~is_open).tolist():
+        number = int(numbers[row])
+        # What this commit has told is not in the store yet.
+        rewards = {**recorded.get(number, {}), **_just_told(turn, number)}
+        error = _error_of_settled(ledger, number, rewards, {name: values[name][row] for name in values})
+        if error is not None:
+            wrong[row] = error
+    return np.flatnonzero(is_open), wrong
+
+
+def _rewards_in_store(turn: Turn, store: Store, numbers: Whole) -> Recorded:
+    """Return the rewards of those proposals that are settled, or may be by the time they come again."""
     first = turn.ledger.waiting.first
-    every = slice(None)
-    if not numbers.size or numbers.min() >= first or name not in settings.names:
-        return every
-    is_open = (numbers >= first) | (numbers < 1)
-    adds_up = settings.metrics[settings.names.index(name)].add
-    for number, value in zip(numbers[~is_open].tolist(), values[~is_open].tolist(), strict=True):
-        told = _just_told(turn, number, name)
-        if told is None:
-            told = store.outcomes([number])[0].rewards.get(name)
-        if told is None or adds_up:
-            return every  # the ledger's check says what is wrong
-        if told != value:
-            raise ConflictError(
-                f"proposal {number} was told {told:g} for {name!r} before, now {value:g}; the first value is"
-                " final"
-            )
-    return np.asarray(is_open)
+    if len(numbers) == 1 and numbers.item() >= first:
+        return {}
+    different, counts = np.unique(numbers, return_counts=True)
+    # Proposals of this commit are not in the store yet.
+    unseen = min((entry.first for _, entry, _ in turn.entered), default=turn.ledger.waiting.next)
+    is_needed = (different >= 1) & (different < unseen) & ((different < first) | (counts > 1))
+    stored = different[is_needed].tolist()
+    outcomes = store.outcomes(stored) if stored else []
+    return {outcome.proposal.number: outcome.rewards for outcome in outcomes}
 
 
-def _just_told(turn: Turn, number: int, name: str) -> float | None:
-    """Return the reward of a proposal that is part of this commit; None if there is none."""
+def _just_told(turn: Turn, number: int) -> dict[str, float]:
+    """Return the rewards of a proposal that are part of this commit, the first of each metric."""
+    rewards: dict[str, float] = {}
     for entry in turn.told:
-        if entry.metric == name:
-            rows = np.flatnonzero(entry.proposals == number)
-            if len(rows):
-                return float(entry.values[rows[0]])
+        for row in np.flatnonzero(entry.proposals == number).tolist():
+            rewards.setdefault(entry.metric, float(entry.values[row]))
+    return rewards
+
+
+def _error_of_settled(
+    ledger: Ledger, number: int, recorded: Mapping[str, float], values: Mapping[str, float]
+) -> Wrong | None:
+    """Return what is wrong with values of a settled proposal; None if all of them were told before."""
+    for name, value in values.items():
+        before = recorded.get(name)
+        if before is None or ledger.settings.metrics[ledger.metric(name)].add:
+            return None, ledger.too_late(number)
+        if before != value:
+            words = f"proposal {number} was told {before:g} for {name!r} before, now {value:g}"
+            return name, ConflictError(f"{words}; the first value is final")
     return None

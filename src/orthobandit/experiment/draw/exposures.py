@@ -17,14 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthobandit import errors
 from orthobandit._foundation.random import cumulative_probabilities
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import (
     ClosedError,
     ConflictError,
-    InputError,
-    OrthobanditError,
     ParameterError,
     RewardError,
 )
@@ -38,6 +35,7 @@ from orthobandit.experiment.ledger.entries import check_asked
 from orthobandit.experiment.ledger.ledger import DrawnElsewhere
 from orthobandit.experiment.ledger.personal_feed import PersonalFeed, Version
 from orthobandit.experiment.ledger.policy_feed import Visitor
+from orthobandit.experiment.refusals import Refusal
 from orthobandit.experiment.store import Store
 
 Known = Sequence[float | None] | Array  # values, None or NaN where nothing is known
@@ -98,25 +96,6 @@ def batch_of(
     return Batch(plan, given, drawn.astype(np.int64, copy=False), values, covariates)
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """An exposure, or one of its rewards, that was refused.
-
-    Parameters
-    ----------
-    index : int
-        Its place in the batch.
-    metric : str or None
-        The metric whose value was refused; None if the exposure itself was, with all its values.
-    error : OrthobanditError
-        What is wrong.
-    """
-
-    index: int
-    metric: str | None
-    error: OrthobanditError
-
-
 @dataclass
 class Exposed:
     """The result of a batch of exposures.
@@ -139,16 +118,13 @@ class Exposed:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        refused = [(one.index, one.metric, type(one.error).__name__, str(one.error)) for one in self.refused]
+        refused = [refusal.to_json() for refusal in self.refused]
         return {"taken": self.taken, "known": self.known, "told": self.told, "refused": refused}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Exposed":
         """Invert :meth:`to_json`."""
-        refused = [
-            Refusal(index, metric, getattr(errors, kind)(text))
-            for index, metric, kind, text in data["refused"]
-        ]
+        refused = [Refusal.from_json(row) for row in data["refused"]]
         return cls(data["taken"], data["known"], data["told"], refused)
 
 
@@ -355,20 +331,6 @@ def _tell(turn: Turn, store: Store, batch: Batch, ids: Whole, out: Exposed) -> N
     # The objective last: it may settle a proposal, and then nothing more can be told of it.
     for name in sorted(batch.rewards, key=lambda name: name == objective):
         rows = np.flatnonzero(~np.isnan(batch.rewards[name]) & (ids > 0))
-        _tell_rows(turn, store, (name, ids, batch.rewards[name]), rows, out)
-
-
-def _tell_rows(turn: Turn, store: Store, told: tuple[str, Whole, Array], rows: Whole, out: Exposed) -> None:
-    """Report rewards; if some are wrong, halve the batch until the wrong ones stand alone."""
-    if not len(rows):
-        return
-    name, ids, values = told
-    try:
-        transaction.tell(turn, store, ids[rows], {name: values[rows]})
-        out.told += len(rows)
-    except (ClosedError, ConflictError, InputError) as error:
-        if len(rows) == 1:
-            out.refused.append(Refusal(rows.item(), name, error))
-            return
-        for half in np.array_split(rows, 2):
-            _tell_rows(turn, store, told, half, out)
+        refused = transaction.tell(turn, store, ids[rows], {name: batch.rewards[name][rows]})
+        out.told += len(rows) - len(refused)
+        out.refused.extend(Refusal(int(rows[one.index]), name, one.error) for one in refused)

@@ -8,6 +8,7 @@ The policy is fed the longest settled prefix, and nothing else.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,7 +25,6 @@ from orthobandit.errors import (
     OrthobanditError,
     ParameterError,
     RewardError,
-    UnknownProposalError,
     VersionError,
 )
 from orthobandit.estimate import Plan
@@ -75,12 +75,15 @@ class Ledger(Accounts):
     at : float
         Time of the newest entry.
     status : {"open", "paused", "stopped"}
+    refused : Counter
+        How many rewards were refused, by reason.
     """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self.at = -np.inf
         self.status = OPEN
+        self.refused: Counter[str] = Counter()
         self._is_stirred = True
         self.outbox: list[Entry] = []
         self._informed = np.zeros(len(settings.metrics), dtype=np.bool_)
@@ -195,11 +198,17 @@ class Ledger(Accounts):
         return self.feed
 
     def tell_checked(self, metric: str, numbers: Whole, values: Array) -> Told:
-        """Record rewards (n,), at least one, that :meth:`check_told` has found to be new."""
+        """Record rewards (n,), at least one, that :meth:`check_told` has found to be new and right."""
         entry = Told(self.at, metric, numbers, values)
         self.outbox.append(entry)
         self._tell(entry)
         return entry
+
+    def count_refused(self, counts: Mapping[str, int]) -> None:
+        """Record how many rewards were refused, by reason: nothing else changes."""
+        entry = Noted(self.at, "refused", {"rewards": dict(counts)})
+        self.outbox.append(entry)
+        self._note(entry)
 
     def note(self, at: float, kind: str, **data: Any) -> None:
         """Record any other event."""
@@ -305,37 +314,42 @@ class Ledger(Accounts):
         elif entry.kind in ("plan", "distribution"):
             for arm in self.feed.adopt(entry.kind, entry.data):
                 self.retirements.append((arm, f"by release {entry.data['release']}, as the log says"))
+        elif entry.kind == "refused":
+            self.refused.update(entry.data["rewards"])
         elif entry.kind == "recall":
             self.feed.recall(int(entry.data["number"]), Plan.from_json(entry.data["plan"]))
         self._tell_outbox(entry.at)
 
     # What it checks
 
-    def check_told(self, metric: str, numbers: Whole, values: Array) -> Mask:
-        """Return which rewards (n,) of open proposals are new; raise an error if one cannot be accepted."""
+    def check_told(
+        self, metric: str, numbers: Whole, values: Array
+    ) -> tuple[Mask, dict[int, OrthobanditError]]:
+        """Return which rewards (n,) of different open proposals are new, and what is wrong, by row."""
         place = self.metric(metric)
-        if not len(numbers):
-            return np.zeros(0, dtype=np.bool_)
-        self._check_open_proposals(numbers)
         before = self.waiting.told(place, numbers)
-        if len(numbers) == 1 and before.item() != before.item():  # nothing was told of it yet
-            self._check_range(place, numbers, values)
-            return np.ones(1, dtype=np.bool_)
-        if self.settings.metrics[place].add:
-            self._check_range(place, numbers, np.where(np.isnan(before), 0.0, before) + values)
-            return np.ones(len(numbers), dtype=np.bool_)
-        self._check_range(place, numbers, values)
-        new = np.isnan(before)
-        wrong = ~new & (before != values)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise ConflictError(
+        is_new = np.isnan(before)
+        if len(numbers) == 1 and is_new.item():  # most requests of a website tell one value, once
+            return is_new, self._out_of_range(place, numbers, values)
+        adds_up = self.settings.metrics[place].add
+        totals = np.where(is_new, 0.0, before) + values if adds_up else values
+        wrong = self._out_of_range(place, numbers, totals)
+        if adds_up:
+            return np.ones(len(numbers), dtype=np.bool_), wrong
+        for row in np.flatnonzero(~is_new & (before != values)).tolist():
+            words = (
                 f"proposal {numbers[row]} was told {before[row]:g} for {metric!r} before, now"
                 f" {values[row]:g}; the first value is final, or set `add=True` for values that add up"
             )
-        if len(numbers) > 1 and len(np.unique(numbers)) < len(numbers):
-            raise ConflictError(f"a proposal is told {metric!r} twice in one call; tell each once")
-        return np.asarray(new)
+            wrong.setdefault(row, ConflictError(words))
+        return np.asarray(is_new), wrong
+
+    def too_late(self, number: int) -> ClosedError:
+        """Return the error for a reward of a settled proposal."""
+        return ClosedError(
+            f"proposal {number} is settled: its reward was told, or its window of"
+            f" {duration_words(self.settings.window)} has passed; a longer `window` waits longer"
+        )
 
     def check_visitor(self, unit: str | None, available: Sequence[int] | None, visitor: Visitor) -> None:
         """Raise :class:`ParameterError` if a personalised experiment cannot plan for such a visitor."""
@@ -354,44 +368,29 @@ class Ledger(Accounts):
                 else "the experiment was stopped; `report` says what it found, and begin another to go on"
             )
 
-    def _check_open_proposals(self, numbers: Whole) -> None:
-        """Raise an error for proposals that were never drawn or are settled."""
-        least, most = _ends(numbers)
-        if least >= self.waiting.first and most < self.waiting.next:
-            return
-        outside = (numbers >= self.waiting.next) | (numbers < 1)
-        if outside.any():
-            raise UnknownProposalError(
-                f"proposal {numbers[int(np.argmax(outside))]} was never asked for; tell what `ask` returned"
-            )
-        over = numbers < self.waiting.first
-        if over.any():
-            raise ClosedError(
-                f"proposal {numbers[int(np.argmax(over))]} is settled: its reward was told, or its window of"
-                f" {duration_words(self.settings.window)} has passed; a longer `window` waits longer"
-            )
-
-    def _check_range(self, place: int, numbers: Whole, values: Array) -> None:
-        """Raise :class:`RewardError` for a value outside the declared range."""
+    def _out_of_range(self, place: int, numbers: Whole, values: Array) -> dict[int, OrthobanditError]:
+        """Return the errors of values outside the declared range, by row."""
         declared = self.mode(place).reward_range
         low, high = max(declared[0], -MAX_REWARD_MAGNITUDE), min(declared[1], MAX_REWARD_MAGNITUDE)
-        least, most = _ends(values)
-        if low <= least and most <= high:
-            return
-        bad = ~((values >= low) & (values <= high))
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise RewardError(
+        is_wrong = ~((values >= low) & (values <= high))
+        if not is_wrong.any():
+            return {}
+        kind = "declared " * ((low, high) == declared)
+        return {
+            row: RewardError(
                 f"{self.settings.names[place]}={values[row]} of proposal {numbers[row]} must be a finite"
-                f" number in the {'declared ' * ((low, high) == declared)}range [{low:g}, {high:g}]"
+                f" number in the {kind}range [{low:g}, {high:g}]"
             )
+            for row in np.flatnonzero(is_wrong).tolist()
+        }
 
     # As JSON
 
     def to_json(self, pack: Callable[[NDArray[Any]], Any] = pack) -> dict[str, Any]:
         """Return the whole state as plain lists and numbers, exactly; `pack` is for what may be very long."""
         at = None if np.isinf(self.at) else self.at
-        return {**stamp(), "at": at, "status": self.status, **super().to_json(pack)}
+        about = {"at": at, "status": self.status, "refused": dict(self.refused)}
+        return {**stamp(), **about, **super().to_json(pack)}
 
     @classmethod
     def from_json(cls, settings: Settings, data: Mapping[str, Any]) -> "Ledger":
@@ -407,6 +406,7 @@ class Ledger(Accounts):
         out.load(data)
         out.at = -np.inf if data["at"] is None else data["at"]
         out.status = data["status"]
+        out.refused.update(data["refused"])
         return out
 
 
@@ -431,10 +431,3 @@ def resume(settings: Settings, seq: int, state: Mapping[str, Any]) -> tuple[int,
             raise
         LOG.warning("a state of release %s cannot be read (%s); it is rebuilt from the log", release, error)
         return 0, Ledger(settings)
-
-
-def _ends(array: Whole | Array) -> tuple[float, float]:
-    """Return the smallest and the largest of some numbers (n,)."""
-    if array.size == 1:
-        return array.item(), array.item()
-    return array.min().item(), array.max().item()

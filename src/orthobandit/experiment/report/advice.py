@@ -11,6 +11,7 @@ from orthobandit.estimate.confidence.coherence import Coherent
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
 from orthobandit.estimate.health.constancy import Drift
 from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
+from orthobandit.experiment.refusals import refused_words
 from orthobandit.policy.base import Decision
 from orthobandit.showing.numbers import about, duration_words, risk_percent, span_words, sure_percent
 from orthobandit.theory import identification_limit
@@ -376,6 +377,8 @@ def list_warnings(ledger: Ledger, advice: str, *, is_contradicted: bool) -> list
             f"{int(ledger.silent.sum()):,} of {settled:,} proposals were silent and are left out: claims hold"
             " only if silence does not depend on the arm or the reward"
         )
+    if ledger.refused:
+        out.append(refused_words(ledger.refused))
     # A policy that counts late rounds leaves some out as well, once it has declared an arm: none is missed.
     if ledger.feed.unused and not hasattr(settings.policy, "late"):
         out.append(

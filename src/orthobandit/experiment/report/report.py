@@ -1,6 +1,7 @@
 """The report: what is known now and what to do, as a sentence, a table, JSON, a page and a figure."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
@@ -140,6 +141,7 @@ class ReportData(TypedDict):
     metrics: list[MetricData]
     holdout: list[list[str | int | float | None]]
     unused: int
+    refused: dict[str, int]
     warnings: list[str]
     alarms: list[str]
     retirements: list[list[str]]
@@ -183,6 +185,9 @@ class Report:
         For each metric: its name, and the number and the mean of the holdout's values.
     unused : int
         Rounds that the policy could not use, because they came after their phase.
+    refused : dict
+        How many rewards were refused, by reason: "late", "unknown" (never asked for), "conflict" (another
+        value was told before), "invalid" (no number in the declared range) or "metric" (there is no such).
     warnings : tuple of str
         What a reader must know before believing the claims.
     alarms : tuple of {"contradiction", "sample-ratio", "missing", "drift"}
@@ -229,6 +234,7 @@ class Report:
     metrics: tuple[MetricReport, ...]
     holdout: tuple[tuple[str, int, float | None], ...] = ()
     unused: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     alarms: tuple[str, ...] = ()
     retirements: tuple[tuple[str, str], ...] = ()
@@ -262,6 +268,7 @@ class Report:
             **{name: getattr(self, name) for name in self.__dataclass_fields__},
             "arms": [dict(vars(arm)) for arm in self.arms],
             "metrics": [_plain_metric(one) for one in self.metrics],
+            "refused": dict(self.refused),
             "holdout": [list(one) for one in self.holdout],
             "warnings": list(self.warnings),
             "alarms": list(self.alarms),
@@ -413,6 +420,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         metrics=metrics,
         holdout=_holdout(ledger),
         unused=feed.unused,
+        refused=dict(ledger.refused),
         warnings=tuple(list_warnings(ledger, advice, is_contradicted=coherent.is_empty)),
         alarms=("contradiction",) * coherent.is_empty + name_alarms(ledger),
         retirements=tuple((labels[arm], reason) for arm, reason in ledger.retirements),

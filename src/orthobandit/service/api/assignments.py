@@ -17,6 +17,7 @@ from orthobandit.service.api.shared import (
     Key,
     Name,
     Number,
+    RefusedAnswer,
 )
 from orthobandit.service.http.auth import needs
 from orthobandit.service.http.fast_path import has_fast_path, open_for_write
@@ -94,7 +95,7 @@ class TellBody(Body):
 
 
 class TellManyBody(Body):
-    """Rewards of several proposals, or lists of several metrics by name; all are taken or none.
+    """Rewards of several proposals, or lists of several metrics by name; each row is taken or refused.
 
     Empty lists are fine, and change nothing.
     """
@@ -159,6 +160,13 @@ class ToldAnswer(BaseModel):
     told: int
 
 
+class ToldManyAnswer(BaseModel):
+    """The number of rewards recorded, those recorded before included, and what was refused."""
+
+    told: int = Field(description="Proposals whose rewards were taken, or had been told before")
+    refused: list[RefusedAnswer]
+
+
 def dump_proposals(proposals: Sequence[Proposal]) -> bytes:
     """Return a :class:`ProposalsAnswer` as JSON.
 
@@ -214,8 +222,13 @@ async def _answer_tell(experiment: AsyncExperiment, body: TellBody) -> bytes:
 
 
 async def _answer_tell_many(experiment: AsyncExperiment, body: TellManyBody) -> bytes:
-    await experiment.tell_many(body.ids, body.rewards)
-    return ToldAnswer(told=len(body.ids)).model_dump_json().encode()
+    refused = await experiment.tell_many(body.ids, body.rewards)
+    is_named = isinstance(body.rewards, dict)
+    answer = ToldManyAnswer(
+        told=len(body.ids) - len(refused),
+        refused=[RefusedAnswer.of(one, "ids", is_named=is_named) for one in refused],
+    )
+    return answer.model_dump_json().encode()
 
 
 @router.post("/ask", summary="Which arm to show", response_model=ProposalAnswer)
@@ -239,8 +252,8 @@ async def tell(key: Key, body: TellBody, request: Request, keyed: Once) -> Respo
     return send_json(await _answer_tell(await open_for_write(request, key, keyed, body), body))
 
 
-@router.post("/tell-many", summary="What came of several proposals", response_model=ToldAnswer)
+@router.post("/tell-many", summary="What came of several proposals", response_model=ToldManyAnswer)
 @has_fast_path(ROLE, TellManyBody, _answer_tell_many)
 async def tell_many(key: Key, body: TellManyBody, request: Request, keyed: Once) -> Response:
-    """Record the rewards of several proposals: all, or none if one is wrong."""
+    """Record the rewards of several proposals, and say what is wrong with those that were refused."""
     return send_json(await _answer_tell_many(await open_for_write(request, key, keyed, body), body))

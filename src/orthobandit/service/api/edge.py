@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from orthobandit.errors import ParameterError
 from orthobandit.experiment.async_experiment import AsyncExperiment
-from orthobandit.experiment.draw.exposures import Exposed, Refusal
+from orthobandit.experiment.draw.exposures import Exposed
 from orthobandit.experiment.ledger.personal_feed import PLAN_SECONDS
 from orthobandit.service.api.assignments import send_json
 from orthobandit.service.api.shared import (
@@ -20,6 +20,7 @@ from orthobandit.service.api.shared import (
     Covariates,
     Key,
     Name,
+    RefusedAnswer,
     experiment_of,
     send_tagged,
 )
@@ -27,7 +28,6 @@ from orthobandit.service.http.auth import needs
 from orthobandit.service.http.fast_path import has_fast_path, open_for_write
 from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.limits import MAX_ASKED, MAX_ID
-from orthobandit.service.http.problem_kinds import PREFIX, kind_of
 
 Known = Annotated[list[float | None], Field(min_length=1, max_length=MAX_ASKED)]
 ROLE = "edge"
@@ -102,15 +102,6 @@ class PlanAnswer(BaseModel):
     )
 
 
-class RefusedAnswer(BaseModel):
-    """An exposure, or one of its rewards, that was refused."""
-
-    index: int = Field(description="Its place among the units")
-    pointer: str = Field(description="What is wrong: a JSON pointer into the body")
-    type: str = Field(description="The kind of problem")
-    detail: str
-
-
 class ExposedAnswer(BaseModel):
     """The result of posting exposures."""
 
@@ -122,25 +113,12 @@ class ExposedAnswer(BaseModel):
     @classmethod
     def of(cls, exposed: Exposed, *, is_named: bool) -> "ExposedAnswer":
         """Return the result as plain values; `is_named` says whether rewards had names."""
-        refused = [
-            RefusedAnswer(
-                index=one.index,
-                pointer=_pointer(one, is_named=is_named),
-                type=PREFIX + kind_of(one.error),
-                detail=str(one.error),
-            )
-            for one in exposed.refused
-        ]
+        refused = []
+        for refusal in exposed.refused:
+            # A personalised plan cannot be drawn from for a context that does not fit it.
+            part = "context" if isinstance(refusal.error, ParameterError) else "arms"
+            refused.append(RefusedAnswer.of(refusal, part, is_named=is_named))
         return cls(taken=exposed.taken, known=exposed.known, told=exposed.told, refused=refused)
-
-
-def _pointer(one: Refusal, *, is_named: bool) -> str:
-    if one.metric is None:
-        # A personalised plan cannot be drawn from for a context that does not fit it.
-        part = "context" if isinstance(one.error, ParameterError) else "arms"
-        return f"#/{part}/{one.index}"
-    name = one.metric.replace("~", "~0").replace("/", "~1")
-    return f"#/rewards/{name}/{one.index}" if is_named else f"#/rewards/{one.index}"
 
 
 def minify(source: str) -> str:

@@ -10,10 +10,10 @@ from fastapi import Path, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from orthobandit.experiment import Experiment
+from orthobandit.experiment import Experiment, Refusal
 from orthobandit.service.http.auth import TOKEN, Token
 from orthobandit.service.http.limits import MAX_FEATURES, MAX_ID, MAX_NAME_CHARACTERS
-from orthobandit.service.http.problem_kinds import KINDS, PROBLEM_JSON
+from orthobandit.service.http.problem_kinds import KINDS, PREFIX, PROBLEM_JSON, kind_of
 from orthobandit.service.http.problems import ONE_LINE
 from orthobandit.service.registry import Registry
 
@@ -142,3 +142,37 @@ class ProblemAnswer(BaseModel):
     detail: str
     errors: list[FieldProblem] | None = None
     instance: str | None = Field(None, description="Which request it was, by its `X-Request-Id`")
+
+
+class RefusedAnswer(BaseModel):
+    """A row of a batch that was refused: an exposure, or rewards."""
+
+    index: int = Field(description="Its place in the batch")
+    metric: str | None = Field(description="The metric whose value is wrong; null if it is the whole row")
+    pointer: str = Field(description="What is wrong: a JSON pointer into the body")
+    type: str = Field(description="The kind of problem")
+    detail: str
+
+    @classmethod
+    def of(cls, refusal: Refusal, part: str, *, is_named: bool) -> "RefusedAnswer":
+        """Return a refusal as plain values.
+
+        Parameters
+        ----------
+        refusal : Refusal
+        part : str
+            Of the body, which is wrong if the whole row is.
+        is_named : bool
+            Whether rewards had names.
+        """
+        pointer = f"#/{part}/{refusal.index}"
+        if refusal.metric is not None:
+            name = refusal.metric.replace("~", "~0").replace("/", "~1")
+            pointer = f"#/rewards/{name}/{refusal.index}" if is_named else f"#/rewards/{refusal.index}"
+        return cls(
+            index=refusal.index,
+            metric=refusal.metric,
+            pointer=pointer,
+            type=PREFIX + kind_of(refusal.error),
+            detail=str(refusal.error),
+        )

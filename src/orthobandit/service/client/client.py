@@ -22,7 +22,7 @@ import numpy as np
 from orthobandit._foundation.extras import optional_package
 from orthobandit.errors import DesignError, MissingExtraError, OrthobanditError, ParameterError, ServiceError
 from orthobandit.estimate.forecast.contract import Covariates
-from orthobandit.experiment import Proposal
+from orthobandit.experiment import Proposal, Refusal
 from orthobandit.experiment.draw.edge_plan import EdgePlan
 from orthobandit.experiment.settings import Silence, Unknown
 from orthobandit.service.client.data import (
@@ -121,6 +121,14 @@ def proposals_of(data: Mapping[str, Any]) -> list[Proposal]:
     return [proposal_of(one) for one in data["proposals"]]
 
 
+def refusals_of(data: Mapping[str, Any]) -> tuple[Refusal, ...]:
+    """Return refusals as `Experiment.tell_many` would."""
+    return tuple(
+        Refusal(row["index"], row["metric"], problem_error(row["type"], row["detail"]))
+        for row in data["refused"]
+    )
+
+
 def nothing(_: object) -> None:
     """Read the answer to a request that is only acknowledged."""
 
@@ -134,12 +142,18 @@ def error_of(status: int, data: Any, text: str) -> OrthobanditError:
     """Return the error of an answer: the same class that `Experiment` would raise."""
     if not isinstance(data, Mapping) or not str(data.get("type", "")).startswith(PREFIX):
         return ServiceError(f"the server answered {status}: {text[:200]!r}", status=status)
-    kind = str(data["type"]).removeprefix(PREFIX)
     detail = str(data.get("detail", ""))
+    error = problem_error(str(data["type"]), detail)
+    if isinstance(error, ServiceError):
+        return ServiceError(f"{data.get('title')}: {detail}", status=status, kind=error.kind)
+    return error
+
+
+def problem_error(kind: str, detail: str) -> OrthobanditError:
+    """Return the error that a kind of problem stands for, in the server's words."""
+    kind = kind.removeprefix(PREFIX)
     known = PLAIN.get(kind)
-    if known is not None:
-        return known(detail)
-    return ServiceError(f"{data.get('title')}: {detail}", status=status, kind=kind)
+    return ServiceError(detail, kind=kind) if known is None else known(detail)
 
 
 class _Base:
@@ -375,10 +389,10 @@ class Client(_Base):
         return write_call(path_of(key, "tell"), {"id": id, "reward": reward}, read=nothing)
 
     @_sent
-    def tell_many(self, key: str, ids: Sequence[int], rewards: ManyRewards) -> Call[None]:
-        """Tell the rewards of several proposals, or several metrics by name; all or none."""
+    def tell_many(self, key: str, ids: Sequence[int], rewards: ManyRewards) -> Call[tuple[Refusal, ...]]:
+        """Tell the rewards of several proposals, or several metrics by name; return what was refused."""
         body = {"ids": list(ids), "rewards": plain_rewards(rewards)}
-        return write_call(path_of(key, "tell-many"), body, read=nothing)
+        return write_call(path_of(key, "tell-many"), body, read=refusals_of)
 
     @_sent
     def edge_plan(self, key: str) -> Call[EdgePlan]:

@@ -75,9 +75,10 @@ class ExposuresData(TypedDict):
 
 
 class RefusedData(TypedDict):
-    """An exposure, or one of its rewards, that was refused, and why."""
+    """A row of a batch that was refused, and why."""
 
     index: int
+    metric: str | None
     pointer: str
     type: str
     detail: str

@@ -42,13 +42,14 @@ from orthobandit.experiment.store.sql.connections import (
     roll_back,
     turns_of,
 )
-from orthobandit.experiment.store.sql.reader import Reader, seal
+from orthobandit.experiment.store.sql.reader import PROPOSALS_PER_STEP, Reader, seal
 from orthobandit.experiment.store.sql.schema import EXPERIMENTS
 from orthobandit.experiment.store.sql.statements import Statements
 from orthobandit.experiment.store.sql.upgrade import is_ready
 from orthobandit.experiment.store.sql.writer import End, SQLWriter
 
 DEFAULT_NAME = "experiment"
+LONG_GAP = 20  # proposals between two that are asked for: fewer are read along with them
 
 
 class SQLStore(LockedForkable):
@@ -202,7 +203,13 @@ class SQLStore(LockedForkable):
         reader = self._ready()
         with self._cursor() as cursor:
             reader.proposals(cursor, numbers)  # refuses those that were never drawn
-            return [reader.outcomes(cursor, int(number) - 1, int(number))[0] for number in numbers]
+            found = [
+                outcome
+                for first, last in _stretches(sorted({int(number) for number in numbers}))
+                for outcome in reader.outcomes(cursor, first - 1, last)
+            ]
+        by_number = {outcome.proposal.number: outcome for outcome in found}
+        return [by_number[int(number)] for number in numbers]
 
     def distribution(self, number: int) -> dict[str, Any]:
         """Return a plan or distribution by number; see :meth:`Store.distribution`."""
@@ -355,3 +362,21 @@ def _identity(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _stretches(numbers: list[int]) -> list[tuple[int, int]]:
+    """Return the first and the last number of stretches without long gaps, each of which is read at once.
+
+    Examples
+    --------
+    >>> _stretches([3, 4, 9, 500])
+    [(3, 9), (500, 500)]
+    """
+    stretches: list[tuple[int, int]] = []
+    for number in numbers:
+        first, last = stretches[-1] if stretches else (number, number)
+        if stretches and number - last <= LONG_GAP and number - first < PROPOSALS_PER_STEP:
+            stretches[-1] = (first, number)
+        else:
+            stretches.append((number, number))
+    return stretches
