@@ -47,9 +47,9 @@ def test_they_are_those_of_few_arms(monkeypatch, before):
     mine = played(GuardedIntervals(MODE, ArmSet(POINTS[:before]), 0, 0.05))
     monkeypatch.setattr("inside.estimate.MOST_ARMS", 10_000)
     theirs = played(GapIntervals(MODE, ArmSet(POINTS[:before]), 0, 0.05))
-    for one, other in zip(mine, theirs, strict=True):
-        for ends, same in zip(one, other, strict=True):
-            np.testing.assert_array_equal(ends, same)
+    # Estimates are those of a regression where arms are few, and of each gap alone where they are many.
+    for (_, *ends), (_, *same_ends) in zip(mine, theirs, strict=True):
+        np.testing.assert_array_equal(ends, same_ends)
     assert np.ptp(mine[-1][2] - mine[-1][1]) > 0
 
 
