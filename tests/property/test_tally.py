@@ -66,19 +66,24 @@ def test_a_batch_merges_as_its_members(first, second):
 
 @given(ANY_ROUNDS)
 def test_json_keeps_every_bit_of_a_tally(rounds):
-    tally = tallied(rounds)
-    again = Tally.from_json(json.loads(json.dumps(tally.to_json())))
-    for array, original in zip(_parts(again), _parts(tally), strict=True):
-        assert array.dtype == original.dtype
-        assert array.tobytes() == original.tobytes()
+    alone = tallied(rounds)
+    batch = Tally(*(np.stack([part, part[::-1]]) for part in _parts(alone)))
+    for tally in (alone, batch):
+        again = Tally.from_json(json.loads(json.dumps(tally.to_json())))
+        for array, original in zip(_parts(again), _parts(tally), strict=True):
+            assert array.dtype == original.dtype
+            assert array.shape == original.shape
+            assert array.tobytes() == original.tobytes()
 
 
 @given(st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=8), st.integers(0, 2**63 - 1))
 def test_json_keeps_every_bit_of_a_plan(weights, rounds):
-    plan = Plan(np.array(weights) / np.sum(weights), rounds)
-    again = Plan.from_json(json.loads(json.dumps(plan.to_json())))
-    assert again.probabilities.tobytes() == plan.probabilities.tobytes()
-    assert again.rounds.tobytes() == plan.rounds.tobytes()
+    probabilities = np.array(weights) / np.sum(weights)
+    for plan in (Plan(probabilities, rounds), Plan([probabilities, probabilities[::-1]], [rounds, 1])):
+        again = Plan.from_json(json.loads(json.dumps(plan.to_json())))
+        assert again.probabilities.shape == plan.probabilities.shape
+        assert again.probabilities.tobytes() == plan.probabilities.tobytes()
+        assert again.rounds.tobytes() == plan.rounds.tobytes()
 
 
 def _parts(tally):

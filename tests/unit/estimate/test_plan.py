@@ -1,6 +1,5 @@
 """Plans: what is accepted, what is refused and in which words."""
 
-import json
 import re
 
 import numpy as np
@@ -102,13 +101,6 @@ def test_rounds_that_cannot_be_counted_are_refused(rounds, message):
 
 def test_the_longest_plan_is_kept_exactly():
     assert int(Plan([1.0], rounds=2**63 - 1).rounds) == 2**63 - 1
-
-
-@pytest.mark.parametrize("plan", [Plan([0.1, 0.9], 2**62), Plan([[1 / 3, 2 / 3], [1.0, 0.0]], [1, 2])])
-def test_json_gives_back_the_same_plan(plan):
-    again = Plan.from_json(json.loads(json.dumps(plan.to_json())))
-    assert np.array_equal(again.probabilities, plan.probabilities)
-    assert np.array_equal(again.rounds, plan.rounds)
 
 
 @pytest.mark.parametrize(

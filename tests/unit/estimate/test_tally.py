@@ -1,6 +1,5 @@
 """Tallies: sums by hand, exact merging, and what no rewards can give."""
 
-import json
 import re
 
 import numpy as np
@@ -155,11 +154,6 @@ def test_tallies_of_other_arms_or_batches_do_not_merge():
 def test_only_tallies_can_be_added():
     with pytest.raises(TypeError):
         Tally.zeros(2) + 1
-
-
-def test_json_gives_back_the_same_tally():
-    tally = Tally([[3, 0], [1, 2]], [[0.1 + 0.2, 0.0], [1e-17, 1 / 3]], [[1.0, 0.0], [1e-30, 0.1]])
-    assert same(Tally.from_json(json.loads(json.dumps(tally.to_json()))), tally)
 
 
 def test_the_largest_is_kept_and_merges_by_maximum():
