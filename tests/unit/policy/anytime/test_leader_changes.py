@@ -1,10 +1,8 @@
 """Arms that come and go where evidence is against leaders alone."""
 
-import json
-
 import numpy as np
 import pytest
-from tests.unit.policy.anytime.test_changes import FOUR, THREE, play, policy
+from tests.unit.policy.anytime.test_changes import FOUR, THREE, play, policy, stored
 
 from inside.experiment import _shares_of_old, _widened
 from orthobandit import ArmSet, Asymptotic, SubGaussian, Tally
@@ -17,29 +15,12 @@ def rule_of(confidence=None, **settings):
     return policy(confidence, pairs="leader", **settings)
 
 
-def stored(rule, state):
-    """Return the state as it comes back from JSON."""
-    return rule.load(state.arms, json.loads(json.dumps(rule.dump(state))))
-
-
 def state_with_tests(rule, rounds=400, seed=2):
     """Return a state of three arms with tests, none of which is over."""
     state = play(rule, rule.start(THREE), np.random.default_rng(seed), rounds)
     assert state.stage == 2
     assert state.declared < 0
     return state
-
-
-@pytest.mark.parametrize("goal", ["identify", "earn"])
-@pytest.mark.parametrize("rounds", [0, 7, 50, 333, 20_000])
-def test_a_retired_arm_is_never_played_again_and_the_best_of_the_rest_is_found(goal, rounds):
-    rule, rng = rule_of(goal=goal), np.random.default_rng(rounds)
-    state = stored(rule, rule.retire(play(rule, rule.start(THREE), rng, rounds), 0))
-    while state.declared < 0:
-        assert rule.plan(state).probabilities[0] == 0
-        assert not rule.decide(state).active[0]
-        state = play(rule, state, rng, int(rule.plan(state).rounds))
-    assert state.declared == 1
 
 
 @pytest.mark.parametrize("confidence", [Asymptotic(), SubGaussian(-1.0, 2.2, 0.5)])

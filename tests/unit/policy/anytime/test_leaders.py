@@ -196,15 +196,6 @@ def test_the_best_of_many_arms_is_declared(goal, epsilon):
     assert np.all(result.stop_times > 0)
 
 
-def test_equal_survivors_settle_the_matter():
-    arms = ArmSet([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    given = Environment(arms, [1.0, 0.0], Sine(), Gaussian(0.3))
-    policy = AnytimeElimination(pairs="leader")
-    result = simulate(policy, given, horizon=3000, replications=3, seed=0)
-    assert result.decision.declared.tolist() == [0, 0, 0]
-    assert result.decision.epsilon.tolist() == [0.0] * 3
-
-
 def test_units_of_rewards_do_not_matter():
     times = []
     for unit in (1.0, 2.0**40, 2.0**-40):

@@ -196,10 +196,11 @@ def test_equal_arms_take_no_share_of_delta():
             assert np.all(alpha.sum(axis=1) <= 0.1)
 
 
-def test_equal_survivors_settle_the_matter():
+@pytest.mark.parametrize("pairs", ["all", "leader"])
+def test_equal_survivors_settle_the_matter(pairs):
     arms = ArmSet([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     given = Environment(arms, [1.0, 0.0], Sine(), Gaussian(0.3))
-    result = simulate(AnytimeElimination(), given, horizon=3000, replications=3, seed=0)
+    result = simulate(AnytimeElimination(pairs=pairs), given, horizon=3000, replications=3, seed=0)
     assert result.decision.declared.tolist() == [0, 0, 0]
     assert result.decision.active.tolist() == [[True, False, True]] * 3
     assert result.decision.epsilon.tolist() == [0.0] * 3
