@@ -1,6 +1,13 @@
 """What a report or an analysis must never say: a list of contradictions, empty for one that is coherent."""
 
+import json
+import re
+
 import numpy as np
+
+from inside.service import DECLARED, SAMPLE_RATIO, Look, find_news
+from orthobandit.errors import ParameterError
+from orthobandit.service.dashboard.words import advice_of, arms_of, line_of
 
 TINY = 1e-12  # sums and differences may be off by a rounding error
 
@@ -79,6 +86,107 @@ def _tops(report, racing, top, what):
         above = [label for label, value in shown.items() if value is not None and value > shown[top] + TINY]
         out += [f"{top!r} {what}, and the {column} of {label!r} is higher" for label in above]
     return out
+
+
+def contradictions_of_surfaces(experiment, report):
+    """Return where text, JSON, page, dashboard, list, webhook and certificate of an experiment disagree."""
+    data = report.to_json()
+    alarms, personal, advice = data["alarms"], data["personal"], data["advice"]
+    best = data["declared"] if personal is None else personal["best"]
+    held = data["held"] if personal is None else personal["held"]
+    retired = [arm["label"] for arm in data["arms"] if arm["is_retired"]]
+    left = [arm["label"] for arm in data["arms"] if not arm["is_retired"]]
+    glance = experiment.glance()
+    line = line_of("page", glance)
+    rows = arms_of(glance)
+    text, page = str(report), report.to_html()
+    news = {one.kind: json.loads(one.body)["data"] for one in find_news("x", Look(1, 0.0, report), 0.0)}
+    document = _document_of(experiment)
+    out = []
+
+    def never(is_so, words):
+        out.extend([words] * bool(is_so))
+
+    never(not text.startswith(advice), "text: its first sentence is another advice")
+    never(_plain(advice) not in _plain(re.sub("<[^>]+>", " ", page)), "page: it has another advice")
+    never((best is not None) and (held is not None), "JSON: one is declared and held back")
+    recommends = advice.startswith(("Show", "Follow the rule"))
+    never(recommends != (best is not None), "advice: it recommends what JSON does not declare, or not")
+    never((DECLARED in news) != (data["declared"] is not None), "webhook: it declares, and JSON does not")
+    is_chip_won = line["state"].kind == "won"
+    never(is_chip_won != (best is not None and data["has_rivals"]), "list: its state says another winner")
+    never(line["leader"] not in ("", best or data["leader"]), "list: its leader is another")
+    never(
+        advice_of(report).startswith("Paused") != advice.startswith("Paused"),
+        "dashboard: it is paused, or not",
+    )
+    has_winner = any(row["has_won"] for row in rows) or "proven best" in text
+    never(has_winner and best is None and held is None, "table: it names a winner, and JSON has none")
+    never(
+        ("proven best" in text) != ("proven best" in page), "page: its rules are tagged otherwise than text"
+    )
+    never(len(left) == 1 and data["has_rivals"], "JSON: one arm is left and has rivals")
+    never(is_chip_won and len(left) == 1, "list: the last arm has won")
+    if alarms:
+        never(not advice.startswith("Do not act"), "alarm: the advice is to act")
+        never(
+            best is not None or held is not None or data["leader"] is not None, "alarm: JSON names the best"
+        )
+        never(DECLARED in news, "alarm: a webhook declares")
+        never(line["leader"], "alarm: the list names a leader")
+        never(document is not None, "alarm: a certificate is issued")
+        never(line["alarms"] != len(alarms), "alarm: the list counts others")
+        never(has_winner, "alarm: the table names a winner")
+    else:
+        never(advice.startswith("Do not act"), "no alarm: the advice is not to act")
+    if "sample-ratio" in alarms:
+        warning = news[SAMPLE_RATIO]["warning"]
+        never(not warning or not any(warning in note for note in data["warnings"]), "webhook: no warning")
+    if personal is not None:
+        out += _contradictions_of_rules(data, text, document, retired)
+    elif document is not None:
+        claim = document["claim"]
+        never(claim["declared"] != best or claim["held"] != held, "certificate: it declares another arm")
+    return out
+
+
+def _document_of(experiment):
+    """Return the certificate that an experiment gives now; None if it gives none."""
+    try:
+        return experiment.certificate().document
+    except ParameterError:
+        return None
+
+
+def _contradictions_of_rules(data, text, document, retired):
+    """Return what a personalised experiment says of rules that name arms which were retired."""
+    personal = data["personal"]
+    out = []
+    names = [rule["name"] for rule in personal["rules"]]
+    named = {name: {"A", "B"} if "telephones" in name else {name.removesuffix(" for all")} for name in names}
+    gone = [name for name in names if named[name] & set(retired)]
+    possible = {rule["name"] for rule in personal["rules"] if rule["is_possible"]}
+    if possible & set(gone):
+        out.append("retired: a rule that names such an arm may be best")
+    if gone and text.count("names a retired arm") < len(gone):
+        out.append("retired: the table does not tag the rules")
+    if any(repr(name) in data["advice"] for name in gone):
+        out.append("retired: the advice names such a rule")
+    if {personal["best"], personal["held"]} & set(gone):
+        out.append("retired: JSON declares such a rule")
+    if document is None:
+        return out
+    claim = document["claim"]
+    if claim["best"] not in (None, personal["best"]):
+        out.append("certificate: it names another best rule")
+    return out
+
+
+def _plain(words):
+    """Return words as they are read: without entities, line breaks and kinds of minus signs."""
+    for mark, sign in (("&#39;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("\u2212", "-"), ("&amp;", "&")):
+        words = words.replace(mark, sign)
+    return " ".join(words.split())
 
 
 def contradictions_of_analysis(analysis):

@@ -1,4 +1,4 @@
-"""Nothing that is said of the objective contradicts anything else that is said of it."""
+"""Nothing that is said of an experiment contradicts anything else that is said of it, wherever it is said."""
 
 import json
 
@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contradictions import contradictions
+from contradictions import contradictions, contradictions_of_surfaces
 from inside.estimate import pool_above, project_intervals
 from inside.service import DECLARED, Look, find_news
+from live_worlds import LiveWorld
 from orthobandit import AnytimeElimination, ArmSet, Experiment, Guardrail, Metric
 
 RUNS, FEW = 500, 10
 ROUNDS, STEP = 1600, 80
+WORLDS_OF_EVERY_KIND = (0, 1, 2, 3)  # seeds
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -155,3 +157,33 @@ def test_no_report_of_some_random_experiments_contradicts_itself():
 @pytest.mark.slow
 def test_no_report_of_five_hundred_random_experiments_contradicts_itself():
     check(range(FEW, RUNS))
+
+
+def play_worlds(seeds):
+    """Return what surfaces say against each other in the looks at some worlds, and all last reports."""
+    found, last = [], []
+    for seed in seeds:
+        world = LiveWorld(seed)
+        for look, report in enumerate(world.looks()):
+            words = contradictions_of_surfaces(world.experiment, report)
+            found += [f"world {seed}, look {look}: {one}" for one in words]
+        last.append(report)
+    return found, last
+
+
+def test_all_surfaces_of_a_few_live_experiments_say_the_same():
+    found, last = play_worlds(WORLDS_OF_EVERY_KIND)
+    assert found == []
+    # Some are personalised, some have an alarm, some a winner, and some an arm that was retired.
+    assert {report.personal is None for report in last} == {True, False}
+    assert {bool(report.alarms) for report in last} == {True, False}
+    assert {report.conclusion.has_won for report in last} == {True, False}
+    assert any(arm.is_retired for report in last for arm in report.arms)
+
+
+@pytest.mark.slow
+def test_all_surfaces_of_a_hundred_live_experiments_say_the_same():
+    found, last = play_worlds(range(1000, 1100))
+    assert found == []
+    assert sum(bool(report.alarms) for report in last) > 10
+    assert sum(report.conclusion.has_won for report in last) > 10

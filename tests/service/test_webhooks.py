@@ -95,6 +95,15 @@ def declare(experiment):
         experiment.tell_many([one.id for one in shown], [float(one.arm == 1) for one in shown])
 
 
+def lose_beacons(experiment):
+    """Let visitors be drawn by clients, and all who saw the first arm be lost; return the experiment."""
+    plan = experiment.edge_plan()
+    draws = [plan.draw(f"user {number}") for number in range(600)]
+    kept = [draw for draw in draws if draw.arm]
+    experiment.expose(plan.plan, [draw.unit for draw in kept], [draw.arm for draw in kept], [0.0] * len(kept))
+    return experiment
+
+
 # Computed with openssl: printf '<id>.<time>.<body>' | openssl dgst -sha256 -mac HMAC -macopt hexkey:<key>
 VECTORS = [
     (
@@ -258,16 +267,14 @@ def test_redirects_are_not_followed(kept):
 
 
 def test_alarms_and_guardrails_have_their_kinds(kept):
-    report = kept.experiment(arms=3).report()
-    odd = replace(
-        report,
-        alarms=("sample-ratio",),
-        warnings=("ALARM: arms were not drawn as the plans say (…)",),
-        retirements=(("1", "by the guardrail on 'refunds'"), ("2", "by hand")),
-    )
+    report = lose_beacons(kept.experiment(arms=3)).report()
+    odd = replace(report, retirements=(("1", "by the guardrail on 'refunds'"), ("2", "by hand")))
     found = {one.kind: one for one in find_news("page", Look(9, kept.now, odd), kept.now)}
     assert found.keys() == {SAMPLE_RATIO, GUARDRAIL, RETIRED}
-    assert "not drawn" in json.loads(found[SAMPLE_RATIO].body)["data"]["warning"]
+    message = json.loads(found[SAMPLE_RATIO].body)["data"]
+    assert message["warning"].startswith("'0' was drawn ")
+    assert message["alarms"] == ["sample-ratio"]
+    assert f"ALARM: {message['warning']}" in report.warnings
     again = {one.kind: one.id for one in find_news("page", Look(99, kept.now + 1, odd), kept.now + 1)}
     assert again == {kind: one.id for kind, one in found.items()}
 

@@ -12,6 +12,9 @@ from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.ledger.personal_feed import PersonalFeed
 from orthobandit.experiment.ledger.policy_feed import PolicyFeed
 from orthobandit.experiment.ledger.record import Record
+from orthobandit.experiment.report.alarms import VIOLATIONS
+from orthobandit.experiment.report.conclusion import Conclusion
+from orthobandit.experiment.report.report import report_of
 from orthobandit.experiment.settings import Settings
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
 from orthobandit.policy.contextual.personalised import Personalised
@@ -87,11 +90,12 @@ def _claim(policy: AnytimeElimination, state: AnytimeState, *, is_held: bool) ->
     }
 
 
-def certify_decision(feed: PolicyFeed) -> Certificate:
+def certify_decision(ledger: Ledger) -> Certificate:
     """Return the certificate of what the policy has claimed.
 
     A winner that guardrails have not cleared is claimed as held, not as declared.
     """
+    feed = ledger.feed
     record = _record_of(feed)
     if feed.is_held and not feed.is_compared:
         # The record tells that a winner is held back by what is drawn beside it, and nothing is here.
@@ -99,7 +103,18 @@ def certify_decision(feed: PolicyFeed) -> Certificate:
             "guardrails hold the winner back, and the reference arm that they compare it with was retired, so"
             " it can neither be cleared nor certified; `report()` says what is known"
         )
+    _refuse_alarms(report_of(ledger).conclusion)
     return certify(feed.policy, feed.state, record, is_held=feed.is_held)  # type: ignore[arg-type]
+
+
+def _refuse_alarms(conclusion: Conclusion) -> None:
+    """Refuse to certify anything while there is an alarm: a verifier would not see it."""
+    if conclusion.alarms:
+        violations = " and ".join(VIOLATIONS[alarm.name] for alarm in conclusion.alarms)
+        raise ParameterError(
+            f"there is no certificate while {violations}: what claims rest on does not hold; `report()` says"
+            " what was seen"
+        )
 
 
 def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> Certificate:
@@ -116,29 +131,27 @@ def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> C
     for _, entry in entries:
         ledger.apply(entry)
     chain = _record_of(feed).chain
-    _check_guardrails(ledger, feed)
+    claim = _rules_claim(feed)
+    _check_best(ledger, claim["best"])
     try:
-        return Certificate.make(chain, _rules_claim(feed))
+        return Certificate.make(chain, claim)
     except CertificateError as error:
         raise ParameterError(f"{error}; the log was written by another release") from None
 
 
-def _check_guardrails(ledger: Ledger, feed: PersonalFeed) -> None:
-    """Refuse to certify a rule as the best while guardrails rule it out or have not cleared it."""
-    comparison = feed.state.comparison
-    possible = comparison.possible_best()
-    if len(possible) != 1 or possible[0] == comparison.reference:
+def _check_best(ledger: Ledger, best: str | None) -> None:
+    """Refuse to certify anything under an alarm, and a best rule that the report does not declare."""
+    report = report_of(ledger)
+    _refuse_alarms(report.conclusion)
+    if report.personal is None or best in (None, report.conclusion.declared):
         return
-    place = 1 + comparison.compared.index(possible[0])
-    against = [
-        one.rail.metric for one in ledger.judged_rules() if one.harmed[place] or not one.cleared[place]
-    ]
-    if against:
-        raise ParameterError(
-            f"{possible[0]!r} earns most, but the guardrail on {against[0]!r} rules it out or has not cleared"
-            " it: a certificate is of the objective alone, and would call it the best; `report()` says what"
-            " is known"
-        )
+    rule = next(rule for rule in report.personal.rules if rule.name == best)
+    against = (*rule.harms, *rule.uncleared)
+    raise ParameterError(
+        f"{best!r} earns most, but the guardrail on {against[0]!r} rules it out or has not cleared"
+        " it: a certificate is of the objective alone, and would call it the best; `report()` says what"
+        " is known"
+    )
 
 
 def _rules_claim(feed: PersonalFeed) -> dict[str, Any]:

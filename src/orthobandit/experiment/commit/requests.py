@@ -388,11 +388,11 @@ class Methods:
             return report
         whose = "1 awaited proposal" if overdue == 1 else f"{overdue:,} awaited proposals"
         note = f"the window of {whose} has passed; printing changes nothing, report() settles them"
-        return replace(report, warnings=(*report.warnings, note))
+        return replace(report, notes=(*report.notes, note))
 
     def certificate(self, turn: Turn) -> Certificate:
         """Return the certificate of the decision."""
-        return certify_decision(turn.ledger.feed)
+        return certify_decision(turn.ledger)
 
     def head(self, turn: Turn) -> str:
         """Return the number of entries and the hash over all of them, to publish."""

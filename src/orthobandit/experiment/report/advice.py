@@ -1,6 +1,5 @@
-"""The sentences of a report: advice, outlook, warnings, alarms, and how sure it is."""
+"""The sentences of a report: advice, outlook, notes, and how sure it is."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,22 +8,16 @@ from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.estimate.confidence.coherence import Coherent
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
-from orthobandit.estimate.health.constancy import Drift
-from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
+from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.refusals import refused_words
+from orthobandit.experiment.report.conclusion import Conclusion, Standing
 from orthobandit.policy.base import Decision
-from orthobandit.showing.numbers import about, duration_words, risk_percent, span_words, sure_percent
+from orthobandit.showing.numbers import about, duration_words, risk_percent, sure_percent
 from orthobandit.theory import identification_limit
 
 # Settled proposals before which nobody needs to hear how to set up the next experiment.
 FEWEST_TO_ADVISE = 100
 FEW_SETTLED = 10  # visitors for each arm or rule, before which nobody should look at who leads
-# What each alarm says is wrong, by its name in `Report.alarms`.
-ALARM_WORDS = {
-    "sample-ratio": "arms were not drawn as the plans say",
-    "missing": "rewards are missing more for some arms than for others",
-    "drift": "gaps between arms drift",
-}
 FEWEST_TO_FORESEE = 30  # settled proposals: level and spread of fewer are no ground for a forecast
 MAX_FORESEEN_ARMS = 100  # arms; a forecast of more would take longer than the rest of a report
 # Rounds that anytime elimination takes, in units of the limit for any method: the median over 20 runs each of
@@ -45,7 +38,9 @@ class Outlook(NamedTuple):
     expected: float | None
 
 
-def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: Array) -> Outlook:
+def foresee(
+    ledger: Ledger, decision: Decision, coherent: Coherent, estimates: Array, conclusion: Conclusion
+) -> Outlook:
     """Forecast when an arm may be declared, if the arms are as far apart as they look.
 
     The forecast is a multiple of the least number of rounds that any method needs on average
@@ -59,10 +54,11 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
     coherent : Coherent
     estimates : (K,) array
         Of each arm's gap to the reference arm.
+    conclusion : Conclusion
     """
     nothing = Outlook("", None)
-    is_over = ledger.status != OPEN or int(decision.declared) >= 0 or coherent.is_empty
-    is_over = is_over or bool(name_alarms(ledger))  # whoever must not act need not wait either
+    # Whoever must not act need not wait either.
+    is_over = conclusion.standing not in (Standing.EARLY, Standing.OPEN) or int(decision.declared) >= 0
     may_fail = 1.0 - decision.certainty
     possible = np.flatnonzero(coherent.possible)
     if is_over or not 0 < may_fail < 0.5 or not 1 < len(possible) <= MAX_FORESEEN_ARMS:
@@ -122,33 +118,32 @@ def foresee(ledger: Ledger, decision: Decision, coherent: Coherent, estimates: A
 
 
 def advise(
-    ledger: Ledger, decision: Decision, coherent: Coherent, held_by: list[Judged], outlook: Outlook
+    ledger: Ledger,
+    decision: Decision,
+    coherent: Coherent,
+    conclusion: Conclusion,
+    judged: list[Judged],
+    outlook: Outlook,
 ) -> str:
-    """Say what to do now, in one sentence."""
+    """Say what to do now, in one sentence, unless there is an alarm."""
     labels = ledger.arms.labels
     declared = int(decision.declared)
     leader = labels[int(decision.leader)]
-    # First of all: where claims contradict each other none of the sentences below can be believed.
-    if coherent.is_empty:
-        return "Do not act: claims contradict each other, so what they rest on does not hold; see the alarm."
-    alarms = name_alarms(ledger)
-    if alarms:
-        wrong = " and ".join(ALARM_WORDS[name] for name in alarms)
-        return f"Do not act: {wrong}, so what claims rest on does not hold; see the alarm."
-    if declared >= 0 and decision.certainty > 0:
+    standing = conclusion.standing
+    if standing is Standing.ALONE:
+        return explain_alone(ledger, conclusion)
+    # A policy without guarantees still has intervals, which hold by themselves.
+    if standing is Standing.WON and decision.certainty == 0:
+        return (
+            f"Show {conclusion.declared!r}: the policy has ended with it, and makes no claims, so go by the"
+            " intervals below."
+        )
+    if standing in (Standing.WON, Standing.HELD):
         epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
         best = "the best" if epsilon == 0 else f"within {epsilon:g} of the best"
         best += " of the arms that are left" if ledger.retirements else ""
-        if is_only_arm_left(ledger):
-            alone = "all other arms were retired, so that there is nothing left to compare it with"
-            if held_by:
-                return f"Only {labels[declared]!r} is left, and guardrails have not cleared it: {alone}."
-            return f"Show {labels[declared]!r}: {alone}."
-        if held_by:
-            return _explain_hold(ledger, declared, best, held_by)
-        if ledger.arms.dimension == 0:
-            why = "there is no other arm" if len(labels) == 1 else "by their features, all arms are the same"
-            return f"Show {labels[declared]!r}: {why}, so that there is nothing to find out."
+        if standing is Standing.HELD:
+            return _explain_hold(ledger, declared, best, judged)
         wrong = risk_percent(1.0 - decision.certainty)
         return (
             f"Show {labels[declared]!r}: it is {best} ({decision.mode}; false winners in at most {wrong} of"
@@ -160,9 +155,9 @@ def advise(
     # A retired arm may well be better than those that are left: nobody looks any more.
     best = "the best of the arms that are left" if ledger.retirements else "the best"
     names = ", ".join(map(repr, left))
-    if ledger.status == PAUSED:
+    if standing is Standing.PAUSED:
         return "Paused: nobody is assigned an arm, and rewards are still taken; resume() goes on."
-    if ledger.status != OPEN:
+    if standing is Standing.STOPPED:
         words = "The experiment was stopped by hand before it could declare an arm"
         if is_early(ledger, decision) and len(left) == in_play:
             return f"{words}, and too early to say which looks best."
@@ -176,7 +171,6 @@ def advise(
             known = f"only {names} can be {best}" if len(left) == 1 else f"{best} is one of {names}"
             return f"Go on: by the intervals {known}; the policy needs more visitors to declare an arm."
         return _explain_waiting(ledger, outlook)
-    # A policy without guarantees still has intervals, which hold by themselves.
     if decision.certainty == 0:
         return f"Go on: {leader!r} looks best; this policy makes no claims, so go by the intervals below."
     if left == [leader]:
@@ -184,6 +178,23 @@ def advise(
     if len(left) < len(labels):
         return f"Go on: {leader!r} leads, and {best} is one of {names}."
     return f"Go on: {leader!r} looks best so far, but no arm can be dropped yet."
+
+
+def explain_alone(ledger: Ledger, conclusion: Conclusion) -> str:
+    """Say that there is nothing to compare, and why."""
+    labels = ledger.arms.labels
+    why = "there is no other arm" if len(labels) == 1 else "by their features, all arms are the same"
+    why += ", so that there is nothing to find out"
+    if is_only_arm_left(ledger):
+        why = "all other arms were retired, so that there is nothing left to compare it with"
+        last = labels[int(np.argmin(ledger.feed.retired))]
+        if conclusion.held is not None:
+            return f"Only {last!r} is left, and guardrails have not cleared it: {why}."
+        if conclusion.declared is None:
+            return f"Only {last!r} is left: {why}."
+    if conclusion.declared is None:
+        return f"Nothing to do: {why}."
+    return f"Show {conclusion.declared!r}: {why}."
 
 
 def is_only_arm_left(ledger: Ledger) -> bool:
@@ -350,22 +361,14 @@ def _may_be_worse(ledger: Ledger, one: Judged, arm: int) -> str:
     return f"{label!r} (may be worse by {most:.3g})"
 
 
-def list_warnings(ledger: Ledger, advice: str, *, is_contradicted: bool) -> list[str]:
-    """Return the warnings that a reader must know before believing the claims, alarms first.
+def list_notes(ledger: Ledger, advice: str) -> list[str]:
+    """Return what a reader must know before believing the claims, beside alarms.
 
     What `advice` says already is left out.
     """
     settings = ledger.settings
     settled = int(ledger.drawn.sum())
-    # Alarms come first, for they say that the rest does not hold.
-    out = _alarm_words(ledger)
-    if is_contradicted:
-        out.insert(
-            0,
-            f"ALARM: no gaps of {settings.names[0]!r} fit both its intervals and the arms that were dropped,"
-            " which a sound experiment shows in at most as many cases as claims may fail: look for gaps that"
-            " drift, rewards out of order or outside their range; no interval is shown",
-        )
+    out = []
     # With a window, waiting ends by itself.
     held_up = "" if np.isfinite(settings.window) else explain_held_up(ledger)
     if held_up and held_up not in advice:
@@ -423,57 +426,3 @@ def _say_what_never_came(ledger: Ledger, settled: int) -> list[str]:
                 " you believe what is said of it"
             )
     return out
-
-
-def name_alarms(ledger: Ledger) -> tuple[str, ...]:
-    """Return the names of the health checks that have raised an alarm, for programs."""
-    watch = ledger.watch
-    alarms = {
-        "sample-ratio": watch.ratio.alarm,
-        # Where silence counts as zero nothing is missing, whatever its shares are.
-        "missing": ledger.settings.silence == "missing" and watch.missing.alarm,
-        "drift": watch.drift is not None,
-    }
-    return tuple(name for name, is_raised in alarms.items() if is_raised)
-
-
-def _alarm_words(ledger: Ledger) -> list[str]:
-    """Return the alarms: what was seen, and what to do. What it means is said by the advice."""
-    watch = ledger.watch
-    labels = ledger.arms.labels
-    out = []
-    if watch.ratio.alarm:
-        counts = zip(labels, watch.ratio.observed, watch.ratio.expected, strict=False)
-        seen = ", ".join(f"{label!r} was drawn {n:,} times instead of {e:,.0f}" for label, n, e in counts)
-        out.append(
-            f"ALARM: {seen} (p = {watch.ratio.p_value:.1g}): find out who changes the assignment or loses"
-            " proposals before you believe anything here"
-        )
-    if ledger.settings.silence == "missing" and watch.missing.alarm:
-        shares = zip(labels, watch.missing.shares, strict=False)
-        seen = ", ".join(f"{label!r} lacks {100.0 * share:.1f} % of its rewards" for label, share in shares)
-        out.append(
-            f"ALARM: {seen} (p = {watch.missing.p_value:.1g}): what is left out would bias the gaps; count"
-            " silence as zero"
-        )
-    if watch.drift is not None:
-        out.append(
-            f"ALARM: {drift_words(labels, watch.drift)}: the best arm may change with time, so take claims as"
-            " about an average over the experiment, and look into what changed"
-        )
-    return out
-
-
-def drift_words(labels: Sequence[str], drift: Drift) -> str:
-    """Say which gap was not the same before and after, and when that was seen.
-
-    Examples
-    --------
-    >>> drift_words(["old", "new"], Drift(1, 0, 2_000, 5_000, (0.2, 0.4), (-0.3, -0.1)))
-    "the gap of 'new' over 'old' was +0.20 to +0.40 in the first 2,000 rounds, and -0.30 to -0.10 after them"
-    """
-    before, after = (span_words(ends) for ends in (drift.before, drift.after))
-    return (
-        f"the gap of {labels[drift.arm]!r} over {labels[drift.reference]!r} was {before} in the first"
-        f" {drift.split:,} rounds, and {after} after them"
-    )

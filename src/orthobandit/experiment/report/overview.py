@@ -6,7 +6,8 @@ import numpy as np
 
 from orthobandit.estimate.follow.guardrails import rail_words
 from orthobandit.experiment.ledger.ledger import Ledger
-from orthobandit.experiment.report.advice import drift_words, explain_held_up
+from orthobandit.experiment.report.advice import explain_held_up
+from orthobandit.experiment.report.alarms import VIOLATIONS, drift_words
 from orthobandit.experiment.report.personal import rule_names
 from orthobandit.experiment.report.report import Report, report_of
 
@@ -85,17 +86,13 @@ def _checks(ledger: Ledger) -> tuple[Check, ...]:
     """Return the health checks in words: sample ratio, silence, constancy of gaps."""
     watch = ledger.watch
     settled = int(ledger.drawn.sum())
-    out = [
-        Check(
-            "Sample ratio",
-            watch.ratio.alarm,
-            f"arms are{' not' * watch.ratio.alarm} drawn as the plans say, p = {watch.ratio.p_value:.2g}",
-        )
-    ]
+    words = VIOLATIONS["sample-ratio"] if watch.ratio.alarm else "arms are drawn as the plans say"
+    out = [Check("Sample ratio", watch.ratio.alarm, f"{words}, p = {watch.ratio.p_value:.2g}")]
     if ledger.settings.silence == "missing":
-        more = "more for some arms than for others" if watch.missing.alarm else "as often for every arm"
-        words = f"rewards are missing {more}, p = {watch.missing.p_value:.2g}"
-        out.append(Check("Silence", watch.missing.alarm, words))
+        words = "rewards are missing as often for every arm"
+        if watch.missing.alarm:
+            words = VIOLATIONS["missing"]
+        out.append(Check("Silence", watch.missing.alarm, f"{words}, p = {watch.missing.p_value:.2g}"))
     else:
         silent = int(ledger.silent.sum())
         words = f"{silent:,} of {settled:,} settled proposals were silent, counted 0"

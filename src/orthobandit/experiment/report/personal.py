@@ -8,10 +8,18 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
-from orthobandit.experiment.ledger.ledger import OPEN, PAUSED, Ledger
+from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.ledger.personal_feed import PersonalFeed
-from orthobandit.experiment.report.advice import FEW_SETTLED, too_early_words
+from orthobandit.experiment.report.advice import (
+    FEW_SETTLED,
+    explain_alone,
+    is_only_arm_left,
+    too_early_words,
+)
+from orthobandit.experiment.report.alarms import Alarm
+from orthobandit.experiment.report.conclusion import Conclusion, Facts, Standing, conclude
 from orthobandit.policy.contextual.personalised import Effect, PersonalState, for_all
+from orthobandit.policy.contextual.rule_text import arms_named
 from orthobandit.policy.contextual.rules import RuleComparison, RuleGain
 from orthobandit.showing.numbers import estimate_words, finite, number, risk_percent, share_words, span_words
 from orthobandit.showing.rules import RuleLine, Table, effect_label, rule_table
@@ -22,9 +30,10 @@ class RuleReport:
     """What a rule would have earned over showing the reference arm to all, per visitor so far.
 
     `low` and `high` are None while nothing is known; `different` counts visitors who would have got something
-    else; `is_possible` tells whether the rule may be the best of those that no guardrail rules out.
-    `harms` are metrics whose guardrails rule it out, since it is proven worse there by more than the margin;
-    `uncleared` those by which it may still be worse than is allowed of a rule that is declared.
+    else. `harms` are metrics whose guardrails rule it out, since it is proven worse there by more than the
+    margin; `uncleared` those by which it may still be worse than is allowed of a rule that is declared;
+    `retired` the retired arms that it names. `is_possible` tells whether it may be the best of the rules that
+    no guardrail rules out and that name no retired arm.
     """
 
     name: str
@@ -35,6 +44,12 @@ class RuleReport:
     is_possible: bool
     harms: tuple[str, ...] = ()
     uncleared: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
+
+    @property
+    def can_be_followed(self) -> bool:
+        """Whether no guardrail rules it out, and all arms that it names are still shown."""
+        return not self.harms and not self.retired
 
 
 @dataclass(frozen=True)
@@ -52,12 +67,13 @@ class EffectReport:
 class AudienceReport:
     """Who gets which arm: visitors with one column at its smallest or largest value, others at their mean.
 
-    `shares` are the probabilities of the arms now; `best` is the arm that is estimated to serve them best.
+    `shares` are the probabilities of the arms now; `best` is the arm that is estimated to serve them best,
+    None while there is an alarm.
     """
 
     column: str
     value: float
-    best: str
+    best: str | None
     shares: tuple[float, ...]
 
 
@@ -70,7 +86,8 @@ class PersonalReport:
     rules : tuple of RuleReport
         The reference arm for all comes first, with a gain of 0.
     best : str or None
-        The rule that is proven to earn most of those that no guardrail rules out, and that all have cleared.
+        The rule that is proven to earn most of those that can be followed, and that all guardrails have
+        cleared. None while there is an alarm, and where all arms but one were retired.
     effects : tuple of EffectReport
     audiences : tuple of AudienceReport
     metrics : tuple of (str, tuple of RuleReport)
@@ -98,24 +115,76 @@ class PersonalReport:
         return {**plain, **{name: list(plain[name]) for name in listed}}
 
 
-def personal_report(ledger: Ledger, feed: PersonalFeed) -> PersonalReport:
-    """Return what is known of rules and effects, and of the rules' effects on further metrics."""
+def personal_report(
+    ledger: Ledger, feed: PersonalFeed, rules: tuple[RuleReport, ...], conclusion: Conclusion
+) -> PersonalReport:
+    """Return what is known of rules and effects, and of the rules' effects on further metrics.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    feed : PersonalFeed
+    rules : tuple of RuleReport
+        As :func:`rules_of` returned them.
+    conclusion : Conclusion
+        What :func:`conclude_rules` concluded from them.
+    """
     policy = feed.policy
     state = feed.state
     names = ledger.settings.names[1:]
-    rules = _guarded(_rules(state.comparison), state.comparison, ledger.judged_rules())
-    possible = [rule for rule in rules if rule.is_possible]
-    proven = possible[0] if len(possible) == 1 else None
+    audiences = _audiences(feed, state)
+    if conclusion.alarms:
+        audiences = tuple(replace(audience, best=None) for audience in audiences)
     return PersonalReport(
         rules=rules,
-        best=proven.name if proven is not None and not proven.uncleared else None,
-        held=proven.name if proven is not None and proven.uncleared else None,
+        best=conclusion.declared,
+        held=conclusion.held,
         guardrails=_guardrail_words(ledger, rules),
         effects=tuple(_effect(one) for one in policy.effects(state)),
-        audiences=_audiences(feed, state),
+        audiences=audiences,
         metrics=tuple(
             (name, _rules(comparison)) for name, comparison in zip(names, ledger.comparisons, strict=True)
         ),
+    )
+
+
+def rules_of(ledger: Ledger, feed: PersonalFeed) -> tuple[RuleReport, ...]:
+    """Return what is known of each rule in the objective, and what speaks against following it."""
+    comparison = feed.state.comparison
+    judged = ledger.judged_rules()
+    retired = {label for label, is_out in zip(feed.arms.labels, feed.retired, strict=True) if is_out}
+    rules = []
+    for place, rule in enumerate(_rules(comparison)):
+        # The reference is what guardrails compare others with.
+        against = judged if place else []
+        rules.append(
+            replace(
+                rule,
+                harms=tuple(dict.fromkeys(one.rail.metric for one in against if one.harmed[place])),
+                uncleared=tuple(dict.fromkeys(one.rail.metric for one in against if not one.cleared[place])),
+                retired=tuple(label for label in arms_named(comparison.rules[rule.name]) if label in retired),
+            )
+        )
+    possible = comparison.possible_best([rule.name for rule in rules if rule.can_be_followed])
+    return tuple(replace(rule, is_possible=rule.name in possible) for rule in rules)
+
+
+def conclude_rules(ledger: Ledger, rules: Sequence[RuleReport], alarms: tuple[Alarm, ...]) -> Conclusion:
+    """Return what follows of the rules of a personalised experiment."""
+    possible = [rule for rule in rules if rule.is_possible]
+    proven = possible[0] if len(possible) == 1 and not is_only_arm_left(ledger) else None
+    allowed = [rule for rule in rules if rule.can_be_followed]
+    is_early = ledger.waiting.first - 1 < FEW_SETTLED * len(rules)
+    leader = None if is_early or not allowed else max(allowed, key=lambda rule: rule.gain or 0.0)
+    return conclude(
+        Facts(
+            alarms=alarms,
+            has_rivals=not is_only_arm_left(ledger),
+            winner=None if proven is None else proven.name,
+            is_cleared=proven is None or not proven.uncleared,
+            leader=None if leader is None else leader.name,
+            status=ledger.status,
+        )
     )
 
 
@@ -134,21 +203,6 @@ def rule_names(ledger: Ledger) -> tuple[str, ...]:
         return ()
     comparison = feed.state.comparison
     return (comparison.reference, *comparison.compared)
-
-
-def _guarded(
-    rules: tuple[RuleReport, ...], comparison: RuleComparison, judged: Sequence[Judged]
-) -> tuple[RuleReport, ...]:
-    """Return the rules with what guardrails have against each; those ruled out cannot be the best."""
-    if not judged:
-        return rules
-    marked = [rules[0]]
-    for place, rule in enumerate(rules[1:], start=1):
-        harms = tuple(dict.fromkeys(one.rail.metric for one in judged if one.harmed[place]))
-        uncleared = tuple(dict.fromkeys(one.rail.metric for one in judged if not one.cleared[place]))
-        marked.append(replace(rule, harms=harms, uncleared=uncleared))
-    possible = comparison.possible_best([rule.name for rule in marked if not rule.harms])
-    return tuple(replace(rule, is_possible=rule.name in possible) for rule in marked)
 
 
 def _guardrail_words(ledger: Ledger, rules: Sequence[RuleReport]) -> tuple[str, ...]:
@@ -224,62 +278,84 @@ def arm_gaps(labels: Sequence[str], comparison: RuleComparison) -> tuple[Array, 
     return estimate, low, high
 
 
-def personal_advice(ledger: Ledger, personal: PersonalReport) -> str:
-    """Say what to do now, in one sentence."""
-    settled = ledger.waiting.first - 1
-    if ledger.status == PAUSED:
+def personal_advice(ledger: Ledger, personal: PersonalReport, conclusion: Conclusion) -> str:
+    """Say what to do now, in one sentence, unless there is an alarm."""
+    standing = conclusion.standing
+    if standing is Standing.ALONE:
+        return explain_alone(ledger, conclusion)
+    if standing is Standing.PAUSED:
         return "Paused: nobody is assigned an arm, and rewards are still taken; resume() goes on."
-    if settled < FEW_SETTLED * len(personal.rules):
-        return too_early_words(ledger, ", so which rule looks best is luck")
-    allowed = [rule for rule in personal.rules if not rule.harms]
-    looks = max(allowed, key=lambda rule: rule.gain or 0.0)
-    harmful = [rule for rule in personal.rules if rule.harms]
-    if personal.best is not None:
+    allowed = [rule for rule in personal.rules if rule.can_be_followed]
+    if standing is Standing.WON:
         wrong = risk_percent(ledger.settings.policy.delta)  # type: ignore[attr-defined]
-        those = "no guardrail rules out" if harmful else "are judged"
-        return (
-            f"Follow the rule {personal.best!r}: it earns most of the {len(allowed)} rules that {those}"
-            f" (wrong in at most {wrong} of experiments)."
-        )
-    if personal.held is not None and ledger.status == OPEN:
-        held = next(rule for rule in personal.rules if rule.name == personal.held)
+        why = f"it earns most of the {len(allowed)} rules that {_allowed_words(personal.rules)}"
+        if len(allowed) == 1:
+            why = "guardrails rule out all others"
+        return f"Follow the rule {conclusion.declared!r}: {why} (wrong in at most {wrong} of experiments)."
+    if standing is Standing.HELD:
+        held = next(rule for rule in personal.rules if rule.name == conclusion.held)
         names = " and ".join(map(repr, held.uncleared))
         return (
             f"Go on: the rule {held.name!r} earns most, but the guardrail on {names} has not cleared it; it"
             " is declared once it is."
         )
+    if not allowed:
+        return "Go on: no rule can be followed, since guardrails rule out all that name no retired arm."
+    looks = next((rule for rule in allowed if rule.name == conclusion.leader), None)
+    if looks is None and standing is Standing.STOPPED:
+        return "The experiment was stopped, too early to say which rule looks best."
+    if looks is None:
+        return too_early_words(ledger, ", so which rule looks best is luck")
     words = f"{looks.name!r} looks best so far"
     if looks.gain:
         earned = estimate_words(looks.gain, (looks.low, looks.high))
         words += (
             f", {earned} a visitor over {personal.rules[0].name!r} ({span_words((looks.low, looks.high))})"
         )
-    left = sum(rule.is_possible for rule in personal.rules)
-    may = f"{left} of {len(personal.rules)} rules may be best"
+    possible = sum(rule.is_possible for rule in personal.rules)
+    in_play = [rule for rule in personal.rules if not rule.retired]
+    may = f"{possible} of {len(in_play)} rules may be best"
+    harmful = [repr(rule.name) for rule in in_play if rule.harms]
     if harmful:
-        may += f", and guardrails rule out {', '.join(repr(rule.name) for rule in harmful)}"
-    if ledger.status != OPEN:
+        may += f", and guardrails rule out {', '.join(harmful)}"
+    if standing is Standing.STOPPED:
         return f"The experiment was stopped; {words}, and {may}."
     return f"Go on: {words}; {may}."
 
 
-def _guard_note(rule: RuleReport) -> str:
+def _allowed_words(rules: Sequence[RuleReport]) -> str:
+    """Say which rules can be followed."""
+    limits = ["name no retired arm"] * any(rule.retired for rule in rules)
+    limits += ["no guardrail rules out"] * any(rule.harms for rule in rules)
+    return " and that ".join(limits) or "are judged"
+
+
+def _note(rule: RuleReport) -> str:
+    """Say what speaks against following a rule."""
+    if rule.retired:
+        return "names a retired arm"
     if rule.harms:
         return f"harms {', '.join(rule.harms)}"
     return f"{', '.join(rule.uncleared)} not cleared" if rule.uncleared and rule.is_possible else ""
 
 
-def _rule_table(title: str, rules: Sequence[RuleReport]) -> Table:
+def _rule_table(title: str, rules: Sequence[RuleReport], *, is_judged: bool) -> Table:
+    """Return the table of rules; `is_judged` tells whether it says which of them may be best."""
     lines = [
         RuleLine(
-            rule.name, rule.gain, (rule.low, rule.high), rule.different, rule.is_possible, _guard_note(rule)
+            rule.name,
+            rule.gain,
+            (rule.low, rule.high),
+            rule.different,
+            rule.is_possible and is_judged,
+            _note(rule),
         )
         for rule in rules
     ]
     return rule_table(title, lines, "visitors it changes")
 
 
-def tables_of(personal: PersonalReport, labels: tuple[str, ...]) -> list[Table]:
+def tables_of(personal: PersonalReport, labels: tuple[str, ...], conclusion: Conclusion) -> list[Table]:
     """Return the tables of a personalised experiment: each a title, the column names and rows of words."""
     reference = personal.rules[0].name
     effects: list[tuple[str, ...]] = [
@@ -291,7 +367,7 @@ def tables_of(personal: PersonalReport, labels: tuple[str, ...]) -> list[Table]:
         for one in personal.effects
     ]
     audiences: list[tuple[str, ...]] = [
-        (f"{one.column} = {number(one.value)}", one.best, *(share_words(share) for share in one.shares))
+        (f"{one.column} = {number(one.value)}", one.best or "", *(share_words(share) for share in one.shares))
         for one in personal.audiences
     ]
     gains = f"What each rule earns over {reference!r}, per visitor so far"
@@ -299,11 +375,11 @@ def tables_of(personal: PersonalReport, labels: tuple[str, ...]) -> list[Table]:
     if personal.effects and not personal.effects[0].arm:
         linear = "What a unit of each feature is worth, if effects are linear"
     shares = "Who gets what now, other columns at their mean"
-    out = [_rule_table(gains, personal.rules)]
+    out = [_rule_table(gains, personal.rules, is_judged=conclusion.may_lead)]
     for name, rules in personal.metrics:
         title = f"What each rule does to {name!r} over {reference!r}, per visitor so far"
         # Which side of a further metric is better nobody has said: no rule is called the best by it.
-        out.append(_rule_table(title, [replace(rule, is_possible=False) for rule in rules]))
+        out.append(_rule_table(title, rules, is_judged=False))
     out.append((linear, ("arm", "difference", "interval"), effects))
     if audiences:
         out.append((shares, ("visitors with", "looks best", *labels), audiences))

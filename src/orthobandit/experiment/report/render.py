@@ -37,7 +37,6 @@ from orthobandit.showing.text import (
     visible,
 )
 
-ALARM = "ALARM: "  # how a warning begins that says why claims cannot be believed
 ROUNDING = 1e-12  # gaps below this are what rounding left of 0
 # Width of a lift's interval from which on gaps say more: the reference arm may then earn next to nothing.
 WIDEST_LIFT = 4.0
@@ -113,14 +112,14 @@ def rates_words(report: Report) -> str:
 def arm_tags(report: Report, arm: ArmReport, *, is_objective: bool = True) -> list[str]:
     """Return the tags of an arm: winner or leader, reference, and why it is out of play if it is.
 
-    An arm leads on the objective: beside another metric the tag would be false. It has neither won nor leads
-    where an alarm says not to act, and in a personalised experiment rules compete, not arms.
+    An arm leads on the objective: beside another metric the tag would be false. In a personalised experiment
+    rules compete, not arms.
     """
     place = ""
-    if not is_objective or report.alarms or report.personal is not None:
+    if not is_objective or report.personal is not None:
         pass
     elif arm.label == report.declared:
-        place = WINNER if report.has_rivals else ""
+        place = WINNER if report.conclusion.has_won else ""
     elif arm.label == report.leader:
         place = LEADER
     reference = REFERENCE if arm.label == report.reference else ""
@@ -219,7 +218,7 @@ def moment_words(at: float | None) -> str:
 
 def guarantee_words(report: Report) -> str:
     """Return the level at which all statements about the objective hold."""
-    if report.alarms:
+    if report.conclusion.alarms:
         return report.level_words
     return f"Intervals hold at all times at once, however often you look. {report.level_words}"
 
@@ -285,7 +284,7 @@ def personal_tables(report: Report) -> list[Table]:
     """Return rules, effects and audiences of a personalised experiment; nothing of others."""
     if report.personal is None:
         return []
-    return tables_of(report.personal, tuple(arm.label for arm in report.arms))
+    return tables_of(report.personal, tuple(arm.label for arm in report.arms), report.conclusion)
 
 
 def _indent(table: str) -> str:
@@ -324,7 +323,7 @@ def page_of(report: Report) -> str:
         outlook=report.outlook,
         counts=counts_words(report),
         # The page has a place of its own for alarms, above everything else.
-        alarms=[text.removeprefix(ALARM) for text in report.warnings if text.startswith(ALARM)],
+        alarms=[alarm.details for alarm in report.conclusion.alarms],
         summary=summary_of(report),
         rates_words=rates_words(report),
         details=_details(report),
@@ -333,7 +332,7 @@ def page_of(report: Report) -> str:
         guarantee=guarantee_words(report),
         guardrails=report.guardrails,
         holdout=_holdout(report),
-        notes=[text for text in report.warnings if not text.startswith(ALARM)],
+        notes=report.notes,
     )
 
 

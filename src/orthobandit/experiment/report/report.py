@@ -19,15 +19,19 @@ from orthobandit.experiment.report.advice import (
     guardrail_words,
     has_rivals,
     is_early,
+    is_only_arm_left,
     level_words,
-    list_warnings,
-    name_alarms,
+    list_notes,
 )
+from orthobandit.experiment.report.alarms import ALARM, Alarm, do_not_act, raised_alarms
+from orthobandit.experiment.report.conclusion import Conclusion, Facts, conclude
 from orthobandit.experiment.report.personal import (
     PersonalReport,
     arm_gaps,
+    conclude_rules,
     personal_advice,
     personal_report,
+    rules_of,
 )
 from orthobandit.policy.base import Decision
 from orthobandit.showing.numbers import finite
@@ -169,11 +173,11 @@ class Report:
     proposals, settled, awaited : int
         Proposals that were drawn; that are settled, on which all numbers rest; and that are still open.
     leader : str or None
-        The arm that looks best; None while it is too early to say.
-    declared : str or None
-        The arm that is proven best, or within ε of it, and that every guardrail has cleared.
+        The arm that looks best; None while it is too early to say, and while there is an alarm.
     epsilon : float or None
         The leader is within this of the best arm; None while nothing is claimed.
+    conclusion : Conclusion
+        What follows for arms, or for the rules of a personalised experiment: every surface asks it.
     certainty, mode : float, str
         Probability that the policy's claims hold, and the mode of confidence behind it.
     joint : float
@@ -188,14 +192,10 @@ class Report:
     refused : dict
         How many rewards were refused, by reason: "late", "unknown" (never asked for), "conflict" (another
         value was told before), "invalid" (no number in the declared range) or "metric" (there is no such).
-    warnings : tuple of str
-        What a reader must know before believing the claims.
-    alarms : tuple of {"contradiction", "sample-ratio", "missing", "drift"}
-        Why claims cannot be believed; the warnings give details.
+    notes : tuple of str
+        What a reader must know before believing the claims, beside alarms.
     retirements : tuple of (str, str)
         Arms that a person or a guardrail retired, in this order, and why.
-    held : str or None
-        The arm that is proven best, or within ε of it, while a guardrail has not cleared it.
     guardrails : tuple of str
         What each guardrail does and has found.
     head : str or None
@@ -224,21 +224,19 @@ class Report:
     settled: int
     awaited: int
     leader: str | None
-    declared: str | None
     epsilon: float | None
     certainty: float
     mode: str
     joint: float
     reference: str
+    conclusion: Conclusion
     arms: tuple[ArmReport, ...]
     metrics: tuple[MetricReport, ...]
     holdout: tuple[tuple[str, int, float | None], ...] = ()
     unused: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    alarms: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     retirements: tuple[tuple[str, str], ...] = ()
-    held: str | None = None
     guardrails: tuple[str, ...] = ()
     head: str | None = None
     outlook: str = ""
@@ -248,6 +246,29 @@ class Report:
     name: str = ""
     at: float | None = None
     personal: PersonalReport | None = None
+
+    @property
+    def declared(self) -> str | None:
+        """The arm that is proven best, or within ε of it, and that every guardrail has cleared.
+
+        None while there is an alarm, and in personalised experiments, where rules are declared.
+        """
+        return self.conclusion.declared if self.personal is None else None
+
+    @property
+    def held(self) -> str | None:
+        """The arm that is proven best, or within ε of it, while a guardrail has not cleared it."""
+        return self.conclusion.held if self.personal is None else None
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """Why claims cannot be believed: "contradiction", "sample-ratio", "missing", "drift"."""
+        return tuple(alarm.name for alarm in self.conclusion.alarms)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The details of all alarms, and the notes."""
+        return (*(f"{ALARM}{alarm.details}" for alarm in self.conclusion.alarms), *self.notes)
 
     @property
     def level_words(self) -> str:
@@ -265,7 +286,7 @@ class Report:
     def to_json(self) -> ReportData:
         """Return plain values."""
         plain = {
-            **{name: getattr(self, name) for name in self.__dataclass_fields__},
+            **{name: getattr(self, name) for name in ReportData.__annotations__},
             "arms": [dict(vars(arm)) for arm in self.arms],
             "metrics": [_plain_metric(one) for one in self.metrics],
             "refused": dict(self.refused),
@@ -284,6 +305,8 @@ class Report:
             best = "nothing to find out"
         elif self.declared is not None:
             best = f"declared {self.declared!r}"
+        if self.alarms:
+            best = f"alarm: {', '.join(self.alarms)}"
         return f"Report({self.status}, {self.settled:,} of {self.proposals:,} proposals settled, {best})"
 
     def _repr_html_(self) -> str:
@@ -348,22 +371,27 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     settings = ledger.settings
     decision = settings.policy.decide(feed.now())
     labels = ledger.arms.labels
-    declared = int(decision.declared)
-    personal = personal_report(ledger, feed) if isinstance(feed, PersonalFeed) else None
     estimates, low, high = _gaps(ledger, 0)
     # What is shown follows from policy and intervals together, so that no page contradicts itself.
     coherent = _project(ledger, decision, low, high)
     too_early = is_early(ledger, decision)
     estimates_shown = coherent.clip(estimates)
-    if personal is None and not too_early:
+    if not ledger.is_personal and not too_early:
         decision, coherent = _lead_by_intervals(ledger, decision, coherent, estimates)
         estimates_shown = _put_on_top(ledger, int(decision.leader), coherent, estimates)
-    leader = int(decision.leader)
     shown = (estimates_shown, coherent.low, coherent.high)
     if coherent.is_empty:
         shown = (np.full(len(labels), np.nan),) * 3
     elif ledger.arms.dimension == 0:
         shown = (np.zeros(len(labels)),) * 3  # by their features the arms are the same
+    alarms = raised_alarms(ledger, is_contradicted=coherent.is_empty)
+    personal = None
+    if isinstance(feed, PersonalFeed):
+        rules = rules_of(ledger, feed)
+        conclusion = conclude_rules(ledger, rules, alarms)
+        personal = personal_report(ledger, feed, rules, conclusion)
+    else:
+        conclusion = _conclude_arms(ledger, decision, alarms)
     joint = _joint(ledger, decision)
     metrics = (
         _metric(ledger, 0, shown, joint),
@@ -394,47 +422,69 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         )
         for arm, label in enumerate(labels)
     )
-    # Won on the objective, but a guardrail has not cleared it: not declared to anybody yet.
-    is_held = declared >= 0 and not feed.cleared[declared]
     judged = ledger.judged()
-    outlook = foresee(ledger, decision, coherent, estimates)
-    if personal is None:
-        advice = advise(ledger, decision, coherent, judged if is_held else [], outlook)
+    outlook = foresee(ledger, decision, coherent, estimates, conclusion)
+    if conclusion.alarms:
+        advice = do_not_act(conclusion.alarms)
+    elif personal is None:
+        advice = advise(ledger, decision, coherent, conclusion, judged, outlook)
     else:
-        advice = personal_advice(ledger, personal)
+        advice = personal_advice(ledger, personal, conclusion)
     return Report(
         advice=advice,
         status=ledger.status,
         proposals=ledger.waiting.next - 1,
         settled=ledger.waiting.first - 1,
         awaited=len(ledger.waiting),
-        # A policy's first leader is its first arm, which nothing speaks for.
-        leader=None if too_early else labels[leader],
-        declared=labels[declared] if declared >= 0 and not is_held else None,
-        epsilon=None if coherent.is_empty or too_early else finite(coherent.epsilon),
+        leader=conclusion.leader if personal is None else _leading_arm(ledger, conclusion, estimates),
+        epsilon=None if conclusion.alarms or too_early else finite(coherent.epsilon),
         certainty=float(decision.certainty),
         mode=decision.mode,
         joint=joint,
         reference=labels[settings.reference],
+        conclusion=conclusion,
         arms=arms,
         metrics=metrics,
         holdout=_holdout(ledger),
         unused=feed.unused,
         refused=dict(ledger.refused),
-        warnings=tuple(list_warnings(ledger, advice, is_contradicted=coherent.is_empty)),
-        alarms=("contradiction",) * coherent.is_empty + name_alarms(ledger),
+        notes=tuple(list_notes(ledger, advice)),
         retirements=tuple((labels[arm], reason) for arm, reason in ledger.retirements),
-        held=labels[declared] if is_held else None,
         guardrails=guardrail_words(ledger, decision, judged) if personal is None else personal.guardrails,
         head=None if feed.record is None else feed.record.head,
         outlook=outlook.words,
         expected=outlook.expected,
         is_early=too_early,
-        has_rivals=personal is not None or has_rivals(ledger),
+        has_rivals=has_rivals(ledger) if personal is None else not is_only_arm_left(ledger),
         name=name,
         at=finite(ledger.at),
         personal=personal,
     )
+
+
+def _conclude_arms(ledger: Ledger, decision: Decision, alarms: tuple[Alarm, ...]) -> Conclusion:
+    """Return what follows of the arms of an ordinary experiment."""
+    labels = ledger.arms.labels
+    declared = int(decision.declared)
+    return conclude(
+        Facts(
+            alarms=alarms,
+            has_rivals=has_rivals(ledger),
+            winner=labels[declared] if declared >= 0 else None,
+            # Won on the objective, but a guardrail has not cleared it: not declared to anybody yet.
+            is_cleared=declared < 0 or bool(ledger.feed.cleared[declared]),
+            # A policy's first leader is its first arm, which nothing speaks for.
+            leader=None if is_early(ledger, decision) else labels[int(decision.leader)],
+            status=ledger.status,
+        )
+    )
+
+
+def _leading_arm(ledger: Ledger, conclusion: Conclusion, estimates: Array) -> str | None:
+    """Return the arm that looks best if one is shown to everybody, though rules compete and not arms."""
+    if conclusion.leader is None:
+        return None
+    return ledger.arms.labels[int(np.argmax(np.where(ledger.feed.retired, -np.inf, estimates)))]
 
 
 def _gaps(ledger: Ledger, place: int) -> tuple[Array, Array, Array]:

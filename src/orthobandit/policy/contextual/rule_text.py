@@ -64,6 +64,19 @@ class WrittenRule:
         return self.text
 
 
+def arms_named(rule: object) -> tuple[str, ...]:
+    """Return the labels of the arms that a rule may show by itself; none for a function, which may show any.
+
+    Examples
+    --------
+    >>> arms_named(parse_rule("B if mobile >= 0.5 else A", ["A", "B", "C"], ["mobile"], "C"))
+    ('B', 'A')
+    """
+    if isinstance(rule, str):
+        return (rule,)
+    return tuple(dict.fromkeys(label for label, _ in rule.cases)) if isinstance(rule, WrittenRule) else ()
+
+
 def parse_rule(text: str, labels: Sequence[str], context: Sequence[str], fallback: str) -> WrittenRule:
     """Parse a rule.
 

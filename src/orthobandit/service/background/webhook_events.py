@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from orthobandit.experiment.report.advice import ALARM_WORDS
 from orthobandit.service.background.watch import Look
 
 DECLARED = "experiment.declared"
@@ -72,10 +71,9 @@ def find_news(key: str, look: Look, now: float) -> Iterator[News]:
     for arm, reason in report.retirements:
         kind = GUARDRAIL if reason.startswith("by the guardrail") else RETIRED
         yield news(kind, arm, arm=arm, reason=reason)
-    if "sample-ratio" in report.alarms:
-        words = ALARM_WORDS["sample-ratio"]
-        warning = next((one for one in report.warnings if words in one), "")
-        yield news(SAMPLE_RATIO, "", warning=warning)
+    for alarm in report.conclusion.alarms:
+        if alarm.name == "sample-ratio":
+            yield news(SAMPLE_RATIO, "", warning=alarm.details)
     if report.status == "open" and report.declared is None and now - look.at >= NO_DATA_SECONDS:
         yield news(NO_DATA, str(look.seq), since=_write_moment(look.at))
 

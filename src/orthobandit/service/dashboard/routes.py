@@ -17,7 +17,6 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response, Streamin
 from orthobandit.errors import ExperimentExistsError, OrthobanditError
 from orthobandit.experiment.ledger.ledger import STOPPED
 from orthobandit.experiment.report.render import (
-    ALARM,
     guarantee_words,
     holdout_means,
     lift_bars,
@@ -65,6 +64,7 @@ from orthobandit.service.dashboard.words import (
     arms_of,
     example_of,
     interval,
+    line_of,
     metrics_of,
     outlook_of,
     some,
@@ -170,28 +170,7 @@ def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
     """Return the line of an experiment in the list."""
     if isinstance(sight, OrthobanditError):
         return {"key": key, "address": address_of(key), "problem": describe_error(sight)[1]}
-    report = sight.glance.report
-    may_lead = report.has_rivals and not report.alarms
-    leader = report.leader if may_lead else None
-    if report.personal is not None:
-        leader = report.personal.best  # rules compete, not arms
-    share = next((arm.probability for arm in report.arms if arm.label == leader), None)
-    return {
-        "key": key,
-        "address": address_of(key),
-        "problem": "",
-        "state": state_of(report),
-        "leader": leader or "",
-        "may_lead": may_lead,
-        "share": share,
-        "arms": len(report.arms),
-        "active": sum(arm.is_active for arm in report.arms),
-        "proposals": report.proposals,
-        "settled": report.settled,
-        "advice": advice_of(report),
-        "is_guarded": any(rail.is_alarm for rail in sight.glance.guardrails),
-        "alarms": sum(text.startswith(ALARM) for text in report.warnings),
-    }
+    return {**line_of(key, sight.glance), "address": address_of(key)}
 
 
 @router.get("/experiments/{key}")
@@ -242,10 +221,10 @@ def _values(request: Request, key: str, sight: Sight) -> dict[str, Any]:
         ],
         "compared": "lift over" if has_lifts else "difference to",
         "compared_by": "lift" if has_lifts else "gap",
-        "alarms": [text.removeprefix(ALARM) for text in report.warnings if text.startswith(ALARM)],
+        "alarms": [alarm.details for alarm in report.conclusion.alarms],
         "held_up": _held_up(sight),
         "holdout": holdout_means(report),
-        "notes": [text for text in report.warnings if not text.startswith(ALARM)],
+        "notes": report.notes,
         "interval": interval,
         "some": some,
         "has_parquet": find_spec("pyarrow") is not None,
@@ -310,7 +289,7 @@ def trail(
         steps=found,
         audit=audit,
         plan=sight.glance.plan,
-        retired=[text for text in report.warnings if "was retired" in text],
+        retired=[f"{arm!r} was retired {reason}" for arm, reason in report.retirements],
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from orthobandit.estimate.follow.guardrails import rail_words
 from orthobandit.experiment import Guardrail, Metric
+from orthobandit.experiment.report.conclusion import Standing
 from orthobandit.experiment.report.overview import Glance
 from orthobandit.experiment.report.render import (
     arm_tags,
@@ -33,7 +34,7 @@ class State(NamedTuple):
 
 def state_of(report: Report) -> State:
     """Return what an experiment is doing, in a word."""
-    if report.declared is not None and report.has_rivals and not report.alarms:
+    if report.conclusion.has_won:
         return State("winner declared", "won")
     if report.status == "paused":
         return State("paused", "waits")
@@ -44,11 +45,36 @@ def state_of(report: Report) -> State:
 
 def advice_of(report: Report) -> str:
     """Return the advice, worded for the dashboard's buttons."""
-    if report.status == "paused" and report.declared is None:
+    if report.conclusion.standing is Standing.PAUSED:
         return "Paused: no new visitors get an arm. Resume to go on; rewards are still taken."
-    if report.status == "open" and not report.proposals and report.has_rivals:
+    if report.conclusion.standing is Standing.EARLY and not report.proposals:
         return "Begin: nobody has asked yet which arm to show."
     return report.advice
+
+
+def line_of(key: str, glance: Glance) -> dict[str, Any]:
+    """Return the line of an experiment in the list: its state, what to do, and which arm or rule leads."""
+    report = glance.report
+    conclusion = report.conclusion
+    # Rules compete in a personalised experiment, and none leads before it is declared.
+    leader = conclusion.leader if report.personal is None else conclusion.declared
+    if not conclusion.may_lead:
+        leader = None
+    return {
+        "key": key,
+        "problem": "",
+        "state": state_of(report),
+        "leader": leader or "",
+        "may_lead": conclusion.may_lead,
+        "share": next((arm.probability for arm in report.arms if arm.label == leader), None),
+        "arms": len(report.arms),
+        "active": sum(arm.is_active for arm in report.arms),
+        "proposals": report.proposals,
+        "settled": report.settled,
+        "advice": advice_of(report),
+        "is_guarded": any(rail.is_alarm for rail in glance.guardrails),
+        "alarms": len(conclusion.alarms),
+    }
 
 
 def interval(low: float | None, high: float | None) -> str:

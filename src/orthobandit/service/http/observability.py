@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.extras import optional_package
+from orthobandit.experiment.report.alarms import VIOLATIONS
 from orthobandit.experiment.report.report import Report
 from orthobandit.service.http.problems import GENERIC_DETAILS, REQUEST_ID, problem
 from orthobandit.service.http.request_checks import HEADERS
@@ -37,7 +38,6 @@ REQUESTS = logging.getLogger("orthobandit.requests")
 TOKEN = re.compile(rb"bearer ob_([0-9a-f]{12})_", re.IGNORECASE)
 LATENCY_BOUNDS_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-ALARMS = ("sample-ratio", "missing", "drift")
 SERVICE_NAME = "orthobandit"
 # Modules below `opentelemetry`.
 OTEL_FASTAPI = "instrumentation.fastapi"
@@ -250,7 +250,7 @@ def experiment_families(reports: dict[str, Report] | None) -> Iterator[Metric]:
             counter.add_metric((key,), getattr(report, name))
         for name, value in _gauges(report).items():
             gauges[name].add_metric((key,), value)
-        for alarm in ALARMS:
+        for alarm in VIOLATIONS:
             alarms.add_metric((key, alarm), float(alarm in report.alarms))
     yield from (*counters.values(), *gauges.values(), alarms)
 

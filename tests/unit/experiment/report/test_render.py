@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from inside.experiment import Alarm, Conclusion, Standing
 from orthobandit.experiment.report.report import ArmReport, MetricReport, Report
 
 GAPS = ((0.0, 0.0, 0.0), (0.0776, 0.0312, 0.1241), (None, None, 0.5), (-1234.5, -2000.0, -500.0))
@@ -34,19 +35,19 @@ def made(**changes):
         settled=50000,
         awaited=4321,
         leader="$new$",
-        declared=None,
         epsilon=None,
         certainty=0.95,
         mode="bounded rewards",
         joint=0.95,
         reference="old",
+        conclusion=Conclusion(Standing.ALARM, (Alarm("sample-ratio", "'old' was drawn less often"),)),
         arms=arms,
         metrics=(
             MetricReport("sales", "bounded rewards", 0.95, GAPS, 0, 0, True, RATES, LIFTS),
             MetricReport("seconds", "bounded rewards", 0.99, GAPS, 0, 0),
         ),
         holdout=(("sales", 1200, 0.25), ("seconds", 0, None)),
-        warnings=("ALARM: arms were not drawn as the plans say", "claims are asymptotic"),
+        notes=("claims are asymptotic",),
     )
     return replace(report, **changes)
 
@@ -100,7 +101,7 @@ def test_the_page_says_what_the_text_says():
     assert "−1,234 −2,000 to −500" in words
     assert "−∞ to +0.50" in words
     assert "Holdout: mean sales 25 % over 1,200 visitors who always got &#39;old&#39;." in words
-    assert words.index("Alarm Arms were not drawn") < words.index("Lift over old")
+    assert words.index("Alarm &#39;old&#39; was drawn less often.") < words.index("Lift over old")
     assert "Notes Claims are asymptotic." in words
     assert "<b>bad" not in page
     assert not re.search(r"https?:|//|url\(|@import|<script|None|nan", page)
@@ -112,8 +113,9 @@ def test_only_the_objective_is_coloured_by_its_sign():
 
 
 def test_a_winner_is_called_so():
-    assert "winner" in words_of(made(declared="$new$").to_html())
-    assert "leads" not in str(made(declared="$new$")).split("\n", 2)[2]
+    won = made(conclusion=Conclusion(Standing.WON, leader="$new$", declared="$new$"))
+    assert "winner" in words_of(won.to_html())
+    assert "leads" not in str(won).split("\n", 2)[2]
     # Nobody leads before anything is settled.
     assert "leads" not in str(made(leader=None, is_early=True)).split("\n", 2)[2]
 
