@@ -1,14 +1,23 @@
 """Requests that come too fast: 429 and when to try again, each token and address for itself."""
 
 import asyncio
+import re
+import time
+from secrets import token_hex
+from threading import Thread
 from types import SimpleNamespace
 
+import httpx
 import pytest
+import sqlalchemy as sa
 
+from inside.service import Registry, Tokens, prepare
 from orthobandit.cli import main
+from orthobandit.service import create_app
 from orthobandit.service.http.admission import Admission, Pace
+from orthobandit.service.http.auth import FRESH_SECONDS
 from orthobandit.service.http.limits import STRANGER_RATE, WRONG_TOKEN_BURST
-from service_samples import TWO, is_problem, served
+from service_samples import TWO, is_problem, running, served, token_of
 
 
 def played(rates, **given):
@@ -44,6 +53,9 @@ class Server:
 
     async def find(self, text):
         self.looked_up += 1
+        return await self.find_listed(text)
+
+    async def find_listed(self, text):
         return SimpleNamespace(id="1", role="admin") if text == "good" else None
 
     async def __call__(self, _scope, _receive, send):
@@ -80,15 +92,12 @@ def test_who_guesses_tokens_is_soon_refused(path):
         assert server.get(path=path, headers=bearer(b"%d" % number))[0] == 200  # whatever the route answers
     looked_up = server.looked_up
     assert server.get(path=path, headers=bearer(b"another")) == (429, b"6")
-    assert server.get(headers=bearer(b"good")) == (429, b"6")  # nobody can tell it from a guess
-    assert server.looked_up == looked_up
-    assert server.get(headers=bearer(b"good"), client=("10.0.0.2", 1))[0] == 200
-    server.now += 70.0
+    assert server.get(headers=bearer(b"good"))[0] == 200  # never seen before, and no guess
+    assert server.looked_up == looked_up  # no wrong token costs a look into the database any more
+    assert server.get(headers=bearer(b"wrong"), client=("10.0.0.2", 1))[0] == 200
+    server.now += 6.0  # after which there is one guess more
+    assert [server.get(headers=bearer(b"%d" % number))[0] for number in range(3)] == [200, 429, 429]
     assert server.get(headers=bearer(b"good"))[0] == 200
-    for number in range(WRONG_TOKEN_BURST):
-        server.get(headers=bearer(b"%d" % number))
-    assert server.get(headers=bearer(b"wrong"))[0] == 429
-    assert server.get(headers=bearer(b"good"))[0] == 200  # proven before
 
 
 def test_a_wrong_token_has_no_more_than_strangers_have():
@@ -100,16 +109,21 @@ def test_a_wrong_token_has_no_more_than_strangers_have():
 
 def test_forms_with_wrong_tokens_are_guesses_as_well():
     class Strict(Server):
+        status = 401
+
         async def __call__(self, _scope, _receive, send):
-            await send({"type": "http.response.start", "status": 401, "headers": []})
+            await send({"type": "http.response.start", "status": self.status, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
 
     server = Strict(rate=1e6)
     login = {"path": "/dashboard/login", "headers": [(b"content-length", b"99")]}
     assert [server.get(method="POST", **login)[0] for _ in range(WRONG_TOKEN_BURST)] == [
         401
     ] * WRONG_TOKEN_BURST
-    assert server.get(method="POST", **login)[0] == 429
+    assert server.get(method="POST", **login) == (429, b"6")
     assert server.get(method="GET", **login)[0] == 401
+    server.status = 303
+    assert server.get(method="POST", **login)[0] == 303  # the right token, from the same address
 
 
 def test_what_a_stranger_posts_is_not_read():
@@ -188,3 +202,75 @@ def test_a_pause_earns_no_more_than_a_burst():
     pace = Pace(rate=2.0, burst=3)
     assert pace.wait("ann", 0.0) == 0.0
     assert [pace.wait("ann", 1000.0) for _ in range(4)] == [0.0, 0.0, 0.0, 0.5]
+
+
+def flood(address, seconds, statuses):
+    """Send a wrong token after the other, each another one."""
+    with httpx.Client(base_url=address, timeout=60) as http:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            wrong = {"Authorization": f"Bearer ob_{token_hex(6)}_{token_hex(32)}"}
+            statuses.append(http.get("/v1/experiments", headers=wrong).status_code)
+
+
+@pytest.mark.parametrize("login", [False, True], ids=["header", "form"])
+def test_a_valid_token_is_answered_while_others_at_its_address_send_wrong_ones(tmp_path, login):
+    where = tmp_path / "all.db"
+    valid = [token_of(where) for _ in range(3)]  # which this server has never seen
+    prepare()
+    statuses = []
+    with running(create_app(where)) as address:
+        threads = [Thread(target=flood, args=(address, 3.0, statuses)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        while 429 not in statuses:
+            time.sleep(0.01)
+        answers = []
+        with httpx.Client(base_url=address, timeout=60) as http:
+            while any(thread.is_alive() for thread in threads):
+                token = valid[len(answers) % len(valid)]
+                if login:
+                    http.cookies.clear()
+                    form = re.search(r'name="form_token" value="(\w+)"', http.get("/dashboard/login").text)
+                    answer = http.post("/dashboard/login", data={"form_token": form[1], "token": token})
+                else:
+                    answer = http.get("/v1/experiments", headers={"Authorization": f"Bearer {token}"})
+                answers.append(answer.status_code)
+                time.sleep(0.05)
+        for thread in threads:
+            thread.join()
+    assert len(answers) > 5
+    assert set(answers) == {303 if login else 200}
+    # One guess in six seconds after the first twenty: all others are refused.
+    assert WRONG_TOKEN_BURST <= statuses.count(401) <= WRONG_TOKEN_BURST + 2
+    assert set(statuses) == {401, 429}
+
+
+def test_wrong_tokens_cost_one_look_into_the_database_in_five_seconds(tmp_path):
+    where = tmp_path / "all.db"
+    text = token_of(where)
+    now = [0.0]
+    registry = Registry(where)
+    tokens = Tokens(registry, lambda: now[0])
+    read = []
+    sa.event.listen(sa.Engine, "before_cursor_execute", lambda *given: read.append(given[2]))
+
+    async def tried(count):
+        texts = [text, *(f"ob_{token_hex(6)}_{token_hex(32)}" for _ in range(count)), "nonsense", ""]
+        return await asyncio.gather(*map(tokens.find_listed, texts))
+
+    try:
+        for _ in range(3):
+            del read[:]
+            for _ in range(2):
+                found, *others = asyncio.run(tried(500))
+                assert found.role == "admin"
+                assert others == [None] * 502
+            assert len([one for one in read if "tokens" in one]) == 1
+            now[0] += FRESH_SECONDS
+        tokens.make("read")
+        tokens.make("admin")
+        tokens.revoke(found.id)
+        assert asyncio.run(tokens.find_listed(text)) is None
+    finally:
+        registry.close()

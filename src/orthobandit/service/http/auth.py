@@ -1,5 +1,6 @@
 """Tokens and their roles: who may do what. Secrets are stored as hashes and compared in constant time."""
 
+import asyncio
 import hmac
 import json
 import re
@@ -119,6 +120,9 @@ class Tokens:
         self._registry = registry
         self._clock = clock
         self._kept: dict[str, tuple[float, Token | None, bytes]] = {}
+        self._listed: dict[str, tuple[Token, bytes]] = {}
+        self._listed_at = -FRESH_SECONDS
+        self._listing: asyncio.Future[None] | None = None  # the list that is being read, for all who wait
 
     def make(
         self,
@@ -187,6 +191,7 @@ class Tokens:
                 )
             removed = connection.execute(sa.delete(TOKENS).where(TOKENS.c.id == id)).rowcount
         self._kept.pop(id, None)
+        self._listed.pop(id, None)
         return bool(removed)
 
     async def find(self, text: str) -> Token | None:
@@ -198,6 +203,35 @@ class Tokens:
         if self._clock() - at >= FRESH_SECONDS:
             at, token, kept = await run_in_threadpool(self._look_up, number)
         return token if _is_same(secret, kept) and not _is_over(token) else None
+
+    async def find_listed(self, text: str) -> Token | None:
+        """Return the token that a text stands for, as of a list of all tokens that is seconds old at most.
+
+        However many texts are tried, the database is asked once in 5 seconds. A token that another server has
+        made since is not known yet.
+        """
+        number, secret = _parts(text)
+        if self._clock() - self._listed_at >= FRESH_SECONDS:
+            if self._listing is None:
+                self._listing = asyncio.ensure_future(self._list())
+            # It serves others as well, who must not lose it if this request is given up.
+            await asyncio.shield(self._listing)
+        token, kept = self._listed.get(number, (None, b""))
+        return token if _is_same(secret, kept) and not _is_over(token) else None
+
+    async def _list(self) -> None:
+        """Read all tokens from the database."""
+        at = self._clock()
+        try:
+            self._listed = await run_in_threadpool(self._read_all)
+            self._listed_at = at
+        finally:
+            self._listing = None
+
+    def _read_all(self) -> dict[str, tuple[Token, bytes]]:
+        with self._registry.reading() as connection:
+            rows = connection.execute(sa.select(*COLUMNS, TOKENS.c.hash)).all()
+        return {row.id: (read_token(row), bytes(row.hash)) for row in rows}
 
     def remembered(self, text: str) -> Token | None:
         """Return a token that was looked up lately, or None if it is unknown or must be looked up again."""
