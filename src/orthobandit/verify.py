@@ -2186,6 +2186,7 @@ class RuleRun:
         self.evidence = np.zeros((6, m))
         self.different = np.zeros(m, dtype=int)
         self.drawn = np.zeros(k)
+        self.squared = np.zeros(k)  # Σ residual² of each arm
         self.carried = np.zeros((m, k))  # variance of each gain that rests on each arm
         self.rewards = Spread()
         self.residuals = Spread()
@@ -2281,6 +2282,8 @@ class RuleRun:
         factor = g**2 @ p
         self.rewards.add(reward)
         self.residuals.add(residual)
+        self.drawn[arm] += 1
+        self.squared[arm] += residual**2
         fresh = (self.tuning[RHO] == 0) & (factor > 0)
         noise = GUESSED_NOISE * (mode.high - mode.low) if mode.is_exact else 1.0
         guess = tightest_rho(GUESSED_VISITORS * noise**2 * factor, self.tuning[ALPHA])
@@ -2295,14 +2298,18 @@ class RuleRun:
             usual = mean * (2 * log(seen.count) + 6)
             self.excess = max(self.excess, min(2 * sqrt(max(residual**2 - usual, 0.0)), abs(residual)))
             e[PEAK] = np.maximum(e[PEAK], np.abs(g).max(axis=1) * self.excess)
-            e[POOLED] += factor * residual**2
+            # Squares that are expected are larger where arms that were louder so far may be drawn.
+            whole = self.squared.sum() / self.drawn.sum()
+            loud = np.divide(
+                self.squared, self.drawn * whole, out=np.ones(len(p)), where=self.drawn * whole > 0
+            )
+            e[POOLED] += np.maximum(factor, g**2 @ (p * loud)) * residual**2
         e[TOTAL] += z @ values + x
         e[WEIGHT] += 1.0
         e[VARIANCE] += x**2
         e[SLACK] += mode.bias * np.sqrt(factor)
         self.settled += 1
         self.different += np.any(z != 0, axis=1)
-        self.drawn[arm] += 1
         self.carried += p * g**2
 
     def intervals(self) -> tuple[Any, Any, Any]:

@@ -244,7 +244,10 @@ class Batch:
     excess : float or array
         As in :class:`Sizes`, up to and with these rounds.
     factor : array
-        v = E g² of each contrast; +inf where the plan cannot estimate it.
+        What rounds are weighted by one over: v = E g² of each contrast, or 1 where all rounds count alike;
+        +inf where the plan cannot estimate it.
+    square : array
+        v itself, the mean over the rounds, whatever they are weighted by.
     reach : array
         max |g(a)| over the arms that can be drawn.
     estimates : array
@@ -259,6 +262,7 @@ class Batch:
     largest: float | Array
     excess: float | Array
     factor: Array
+    square: Array
     reach: Array
     estimates: Array
     squares: Array
@@ -358,11 +362,11 @@ class Evidence:
 
 
 def _moved(batch: Batch, weight: Array, mode: Limits) -> Array:
-    """Return what clipping may have moved the totals of a batch by."""
+    """Return what clipping may have moved the totals of a batch by: E|g| ≤ √v times what it moves a mean."""
     if not mode.bias:
         return np.zeros(np.broadcast_shapes(np.shape(batch.rounds), weight.shape))
-    factor = np.where(np.isfinite(batch.factor), batch.factor, 1.0)
-    return np.asarray(mode.bias * batch.rounds * weight * np.sqrt(factor))
+    square = np.where(weight > 0, batch.square, 0.0)
+    return np.asarray(mode.bias * batch.rounds * weight * np.sqrt(square))
 
 
 def weights_of(factor: Array, reach: Array, tuning: Tuning, mode: Limits) -> Array:

@@ -206,6 +206,7 @@ class ContrastSequence:
             largest=tally.largest.max(axis=-1, keepdims=True),
             excess=seen.sizes.excess[step, np.newaxis],
             factor=np.where(pulls.known, pulls.variance, np.inf),
+            square=pulls.variance,
             reach=pulls.reach,
             estimates=rounds * (steps.values @ self.coefficients.T)[step] + rowwise(pulls.pull, tally.sums),
             squares=rowwise(weighted, tally.squares),

@@ -184,6 +184,7 @@ class Score:
             largest=tally.largest.max(axis=1, keepdims=True),
             excess=seen.sizes.excess[step, np.newaxis],
             factor=np.where(known, 1.0, np.inf),
+            square=variance,
             reach=reach,
             estimates=rounds * base[:, np.newaxis] + np.sum(pull * tally.sums, axis=1, keepdims=True),
             squares=np.sum(weighted * tally.squares, axis=1, keepdims=True),

@@ -339,11 +339,13 @@ class RuleScores:
         alike = np.einsum("grk,gk->gr", differing, by_arm)
         louder = np.einsum("grk,gk->gr", differing, by_arm * loudness[self._step])
         reach = (differing * cells.reach[:, np.newaxis]).max(axis=2)
+        weighed = differing * cells.inverse[:, np.newaxis, :, 0, 0]
         batch = Batch(
             rounds=rounds,
             largest=self._tally.largest.max(axis=1, keepdims=True),
             excess=seen.sizes.excess[:, np.newaxis],
             factor=np.ones((len(first), cells.choice.shape[1])),
+            square=np.add.reduceat(weighed.sum(axis=2), first, axis=0) / rounds,
             reach=np.maximum.reduceat(reach, first, axis=0),
             estimates=np.add.reduceat(totals, first, axis=0),
             squares=np.add.reduceat(squares, first, axis=0),
@@ -355,12 +357,11 @@ class RuleScores:
         alike_weights = Tuning(np.ones(1), np.ones(1), np.full(1, np.inf))
         start = Evidence(zeros, zeros, zeros, zeros)
         found = start.along(batch, np.arange(len(first)), alike_weights, self.measure.confidence)
-        events = np.where(self._hidden(differing), 0.0, seen.sizes.events[:, np.newaxis])
+        events = np.where(self._hidden(weighed), 0.0, seen.sizes.events[:, np.newaxis])
         return replace(found, events=events)
 
-    def _hidden(self, differing: Array) -> Mask:
-        """Tell which gains (S, R) rest on arms that have hardly been drawn: what these return is unknown."""
-        weighed = differing * self.cells.inverse[:, np.newaxis, :, 0, 0]
+    def _hidden(self, weighed: Array) -> Mask:
+        """Tell which gains (S, R) rest on arms that have hardly been drawn, given Σ p·g² (G, R, K)."""
         carried = np.cumsum(np.add.reduceat(weighed, self._first, axis=0), axis=0)
         is_unknown = self._seen.drawn < least_draws(self.alpha)
         on_unknown = np.where(is_unknown[:, np.newaxis], carried, 0.0).sum(axis=2)

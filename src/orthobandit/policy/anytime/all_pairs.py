@@ -167,6 +167,7 @@ class AllPairs(AnytimeState):
             largest=over_pairs(tally.largest.max(axis=-1)),
             excess=over_pairs(self.excess),
             factor=with_diagonal(factor, np.where(kept, tests, np.inf)),
+            square=factor,
             reach=reach,
             estimates=estimates,
             squares=squares,

@@ -318,6 +318,7 @@ class Seen:
             largest=self.largest,
             excess=self.excess,
             factor=factor,
+            square=factor,
             reach=reach,
             estimates=estimates,
             squares=squares,

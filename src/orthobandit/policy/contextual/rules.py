@@ -11,7 +11,7 @@ features. The mean of ψ over the rounds so far estimates what rule π would hav
 visitors*. Every round weighs the same, so that nothing but the rules decides whose gain is counted.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, sqrt
@@ -164,6 +164,7 @@ class RuleComparison:
     sizes: tuple[ResidualSizes, ResidualSizes]
     excess: float
     drawn: Mapping[str, int]
+    squared: Mapping[str, float]
     carried: Mapping[str, Array]
 
     @classmethod
@@ -246,6 +247,7 @@ class RuleComparison:
             sizes=(ResidualSizes(), ResidualSizes()),
             excess=0.0,
             drawn=MappingProxyType({}),
+            squared=MappingProxyType({}),
             carried=MappingProxyType({}),
         )
 
@@ -330,6 +332,9 @@ class RuleComparison:
         factor = g**2 @ p
         reach = np.abs(g[:, p > 0]).max(axis=1)
         sizes = (self.sizes[0].and_of(float(reward)), self.sizes[1].and_of(residual))
+        label = offer.labels[arm]
+        drawn = {**self.drawn, label: self.drawn.get(label, 0) + 1}
+        squared = {**self.squared, label: self.squared.get(label, 0.0) + residual**2}
         if self.confidence.is_exact:
             peaks = np.maximum(self.evidence.peaks, np.abs(x))
             pooled = self.evidence.pooled + np.abs(x) ** 3
@@ -337,7 +342,8 @@ class RuleComparison:
         else:
             excess = max(self.excess, _excess(sizes[1], residual))
             peaks = np.maximum(self.evidence.peaks, reach * excess)
-            pooled = self.evidence.pooled + factor * residual**2
+            loudness = _loudness(offer.labels, drawn, squared)
+            pooled = self.evidence.pooled + np.maximum(factor, g**2 @ (p * loudness)) * residual**2
         evidence = replace(
             self.evidence,
             totals=self.evidence.totals + z @ known + x,
@@ -347,9 +353,7 @@ class RuleComparison:
             pooled=pooled,
             peaks=peaks,
         )
-        drawn = dict(self.drawn)
         carried = dict(self.carried)
-        drawn[offer.labels[arm]] = drawn.get(offer.labels[arm], 0) + 1
         for row, label in enumerate(offer.labels):
             if p[row] > 0:
                 carried[label] = carried.get(label, 0.0) + p[row] * g[:, row] ** 2
@@ -362,6 +366,7 @@ class RuleComparison:
             sizes=sizes,
             excess=excess,
             drawn=MappingProxyType(drawn),
+            squared=MappingProxyType(squared),
             carried=MappingProxyType(carried),
         )
 
@@ -454,6 +459,7 @@ class RuleComparison:
             "sizes": [list(one) for one in self.sizes],
             "excess": self.excess,
             "drawn": dict(self.drawn),
+            "squared": dict(self.squared),
             "carried": {label: share.tolist() for label, share in self.carried.items()},
         }
 
@@ -475,6 +481,7 @@ class RuleComparison:
             sizes=(rewards, residuals),
             excess=float(data["excess"]),
             drawn=MappingProxyType({label: int(count) for label, count in data["drawn"].items()}),
+            squared=MappingProxyType({label: float(part) for label, part in data["squared"].items()}),
             carried=MappingProxyType({label: np.array(share) for label, share in data["carried"].items()}),
         )
 
@@ -551,6 +558,17 @@ class RuleComparison:
         for label, share in self.carried.items():
             rare = rare + np.where(self.drawn.get(label, 0) < least, share, 0.0)
         return rests_on_unknown(rare, total)
+
+
+def _loudness(labels: Sequence[str], drawn: Mapping[str, int], squared: Mapping[str, float]) -> Array:
+    """Return how much larger squared residuals of arms (K,) have been than those of all; 1 if never drawn.
+
+    Rounds come one by one, so that bursts which all arms had in common are not told apart from an arm that is
+    loud. What is pooled is the larger of two, so this can only widen intervals.
+    """
+    whole = sum(squared.values()) / sum(drawn.values())
+    means = [squared[label] / drawn[label] if label in drawn else whole for label in labels]
+    return np.array(means) / whole if whole > 0 else np.ones(len(labels))
 
 
 def _excess(sizes: ResidualSizes, residual: float) -> float:

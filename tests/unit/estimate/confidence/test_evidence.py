@@ -73,6 +73,7 @@ def test_a_batch_by_hand(mode):
         largest=1.5,
         excess=0.5,
         factor=np.array([4.0]),
+        square=np.array([4.0]),
         reach=np.array([8.0]),
         estimates=np.array([20.0]),
         squares=np.array([32.0]),

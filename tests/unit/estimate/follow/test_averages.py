@@ -5,7 +5,7 @@ import pytest
 
 from cells_by_hand import cells_of, drawn, follow
 from inside.logs import aim_of
-from orthobandit import Bounded
+from orthobandit import Bounded, SubGaussian
 from orthobandit.estimate import Tuning
 from orthobandit.estimate.follow.averages import STEP
 
@@ -37,3 +37,15 @@ def test_the_scale_that_pulls_have_reached_has_its_part_of_delta(later):
     width = float(score._confidence.width(score.evidence, tuning)[0])
     low, high = score.interval()
     assert (high - low) / 2.0 == pytest.approx(width, rel=1e-9)
+
+
+def test_clipping_may_have_moved_an_average_by_as_much_as_its_pulls_say():
+    # A level pulls at rewards of its arm by 1/p: with p = 0.04 a clipped one moves it 25 times as far, one
+    # round in 25, which is √(1/p)·bias at most. Rounds count alike, so weights do not say so.
+    plans = np.array([[0.96, 0.04]])
+    bucket = np.repeat(np.arange(20), 100)
+    rows = drawn(np.random.default_rng(4), plans, np.zeros(len(bucket), dtype=int), bucket, noise=0.1)
+    mode = SubGaussian(-1.0, 1.0, 0.1)
+    evidence = follow(cells_of(rows), confidence=mode, reference=1).scores[0].evidence
+    counted = evidence.weights[0]
+    assert evidence.slack[0] == pytest.approx(mode.bias * counted * np.sqrt(1.0 / 0.04))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orthobandit.estimate import Asymptotic, Bounded
+from orthobandit.estimate import Asymptotic, Bounded, SubGaussian
 from orthobandit.estimate.follow.rules import RuleMeasure, follow_rules, fourfold_places, rows_changed
 from rule_worlds import LINES, cells_by_hand, choices, gained, make
 
@@ -53,6 +53,20 @@ def test_without_noise_and_with_a_known_level_gains_are_exact():
     world.reward = gained(world)[np.arange(len(world.arm)), 0] + 2.0  # the same for all: no effect at all
     scores = follow_rules(cells_by_hand(world), replace(MEASURE, is_once=True))
     assert scores.estimates() == pytest.approx(np.zeros(5), abs=1e-9)
+
+
+def test_clipping_may_have_moved_gains_by_as_much_as_their_pulls_say():
+    world = make(1, "who comes", "own", noise=0.3)
+    mode = SubGaussian(-5.0, 5.0, 0.3)
+    scores = follow_rules(cells_by_hand(world), replace(MEASURE, confidence=mode))
+    late = world.bucket >= scores.buckets[0]
+    choice, p = choices(world)[late], world.p[late]
+    rows = np.arange(len(choice))
+    own, over = (1.0 / p[rows, chosen] for chosen in (choice[:, 1], choice[:, 0]))
+    factor = np.where(choice[:, 1] != choice[:, 0], own + over, 0.0)
+    slack = scores.evidence.at(-1).slack[1]
+    assert slack >= mode.bias * np.sqrt(factor).sum() * (1.0 - 1e-9)
+    assert slack <= mode.bias * np.sqrt(len(factor) * factor.sum()) * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("confidence", [Asymptotic(), Bounded(0.0, 1.0)], ids=["asymptotic", "exact"])

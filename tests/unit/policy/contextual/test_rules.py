@@ -150,6 +150,25 @@ def test_an_arm_that_was_hardly_drawn_carries_no_claim():
     assert found.gains()[0].high == np.inf
 
 
+def test_a_loud_arm_counts_for_what_it_was_drawn_for_and_for_what_it_may_be():
+    # Residuals of B are three times those of A. With p = (0.8, 0.2), v = 1/0.8 + 1/0.2 = 6.25; where B has
+    # been louder, squares of g·residual are 1/0.8 times A's loudness and 1/0.2 times B's on average.
+    pages = Interactions(["A", "B"])
+    found = RuleComparison.start({"a": "A", "b": "B"}, reference="a", linear=False)
+    squares, draws, pooled = np.zeros(2), np.zeros(2), 0.0
+    for t in range(40):
+        arm = int(t % 4 == 3)
+        residual = (3.0 if arm else 1.0) * (-1.0) ** (t // 4)
+        found = found.add(pages.offer(), Plan([0.8, 0.2], 1), arm, residual)
+        squares[arm] += residual**2
+        draws[arm] += 1
+        whole = squares.sum() / draws.sum()
+        loudness = np.where(draws > 0, squares / np.maximum(draws, 1.0), whole) / whole
+        pooled += max(6.25, loudness @ [1.25, 5.0]) * residual**2
+    assert found.evidence.pooled == pytest.approx(pooled)
+    assert pooled > 1.5 * 6.25 * squares.sum()
+
+
 def test_one_arm_on_offer_is_a_round_without_a_gain():
     found = RuleComparison.start(THIRDS, reference="first")
     found = found.add(Offer([[1.0, 2.0]]), Plan([1.0], 1), 0, 7.0)
