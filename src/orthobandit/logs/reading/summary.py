@@ -24,6 +24,7 @@ from orthobandit.logs.question import OBSERVED, Question, Summary
 from orthobandit.logs.reading.arguments import check_question
 from orthobandit.logs.reading.clock import Clock, clock_of_periods, is_there, seconds_of, when_of
 from orthobandit.logs.reading.group_by import Gathered, gather_groups, offset_of_range, round_offset
+from orthobandit.logs.reading.printed_rates import Ones, Printed, half_unit, never_falling, ones_of_rates
 from orthobandit.logs.reading.rows import attribute_columns, to_float
 from orthobandit.logs.reading.source import Opened, encode_keys, ibis
 from orthobandit.showing.numbers import number
@@ -31,8 +32,8 @@ from orthobandit.showing.numbers import number
 MAX_SUMMARY_ROWS = 5_000_000  # of a summary, which is held in memory
 NAMED_SNAPSHOTS = 3  # snapshots that a note names, of those that cannot be differenced
 ROUNDING = 1e-9  # of a sum of squares: what differencing may leave below 0
-MOST_DIGITS = 12  # after the point, up to which means are taken to be rounded
 ROUNDED_SHARE = 0.3  # of the standard error of all rows, from which on rounding is worth a note
+ROUNDED_VARIANCE = 1e-3  # of the scatter of rates, from which on intervals allow for their rounding
 # Σv² and Σv of zeros and ones are equal, but for the digits that means and variances were printed with.
 TWO_VALUED_ROUNDING = 1e-4
 FIGURES = ("seconds", "n", "mean", "variance", "std", "smallest", "largest")
@@ -61,6 +62,8 @@ class Periods:
         n, mean and Σ(v − mean)².
     low, high : (G,) arrays or None
         Smallest and largest value, if they are known.
+    rounding : (G,) array
+        Variance that the rounding of rates adds to the sum of the values.
     """
 
     place: Whole
@@ -70,6 +73,7 @@ class Periods:
     scatter: Array
     low: Array | None
     high: Array | None
+    rounding: Array
 
     def only(self, kept: Mask | Whole) -> "Periods":
         """Return some of the rows."""
@@ -81,6 +85,16 @@ class Periods:
             self.scatter[kept],
             None if self.low is None else self.low[kept],
             None if self.high is None else self.high[kept],
+            self.rounding[kept],
+        )
+
+    def of_rates(self, ones: Ones) -> "Periods":
+        """Return the rows of zeros and ones, given how many of each row's values are 1."""
+        return replace(
+            self,
+            means=ones.counts / self.counts,
+            scatter=ones.counts * (self.counts - ones.counts) / self.counts,
+            rounding=ones.rounding,
         )
 
 
@@ -113,7 +127,13 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
         (None, False) if question.time is None else when_of(opened, question.time, question.time_unit)
     )
     table = _fetch(opened, question, summary, when, is_clock=is_clock)
-    periods = _read_periods(opened, question, summary, table)
+    periods, printed = _read_periods(opened, question, summary, table)
+    variances = periods.scatter / np.maximum(periods.counts - 1.0, 1.0)
+    ones = ones_of_rates(periods.counts, periods.means, variances, printed)
+    if ones is not None:
+        periods = periods.of_rates(ones)
+    elif question.reward in question.ranges:
+        _check_spread(question, periods, question.ranges[question.reward], printed)
     notes: tuple[str, ...] = ()
     is_cumulative = _is_cumulative(question, summary, table, periods)
     if is_cumulative:
@@ -122,7 +142,10 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
     if question.split == OBSERVED:
         strata = _strata(table, periods)
         _check_one_row_each(opened, question, table, periods, strata)
-    notes += _rounded(table, periods, is_cumulative=is_cumulative)
+    if ones is None or not _allows_for_rounding(periods):
+        periods = replace(periods, rounding=np.zeros(len(periods.counts)))
+    if ones is None or 2.0 * printed.means * periods.counts.max() >= 1.0:
+        notes += _rounded(table, periods, printed, is_cumulative=is_cumulative)
     is_two_valued = _is_two_valued(periods)
     offset = 0.0 if is_two_valued else offset_of_range(question, question.reward) or _offset_of(periods)
     clock = clock_of_periods(question, periods.seconds, is_clock=is_clock)
@@ -155,8 +178,10 @@ def _fetch(opened: Opened, question: Question, summary: Summary, when: Any, *, i
     return table
 
 
-def _read_periods(opened: Opened, question: Question, summary: Summary, table: Any) -> Periods:
-    """Check the figures; rows whose count is 0 are left out."""
+def _read_periods(
+    opened: Opened, question: Question, summary: Summary, table: Any
+) -> tuple[Periods, Printed]:
+    """Check the figures, and see how they were printed; rows whose count is 0 are left out."""
 
     def column(role: str) -> Array:
         # NULL becomes NaN, which every check below refuses.
@@ -199,8 +224,15 @@ def _read_periods(opened: Opened, question: Question, summary: Summary, table: A
         refuse("largest", some & ~(high >= means - slack), "it cannot be below the mean")
     if not np.any(some):
         raise InputError(f"n={summary.n!r} is 0 in all rows; there is nothing to analyse")
+    half = half_unit(values[some])
+    printed = Printed(
+        half_unit(means[some]),
+        np.full(int(some.sum()), half) if spread == "variance" else half * (2.0 * values[some] + half),
+    )
     scatter = (counts - 1.0) * variances
-    return Periods(np.arange(len(table)), seconds, counts, means, scatter, low, high).only(some)
+    none = np.zeros(len(table))
+    periods = Periods(np.arange(len(table)), seconds, counts, means, scatter, low, high, none)
+    return periods.only(some), printed
 
 
 def _is_cumulative(question: Question, summary: Summary, table: Any, periods: Periods) -> bool:
@@ -321,7 +353,7 @@ def _difference(
         part = periods.only(segment[periods.place] == code)
         arm = arms.codes[part.place]
         rows_of = {
-            arms.texts[one]: _in_time(opened, question, arms.texts[one], part.only(arm == one))
+            arms.texts[one]: _climbing(_in_time(opened, question, arms.texts[one], part.only(arm == one)))
             for one in np.unique(arm)
         }
         last = {label: _before(rows) for label, rows in rows_of.items()}
@@ -343,7 +375,13 @@ def _difference(
                 continue
             for label, here in now.items():
                 rows, means, scatter = _less(last[label], here)
-                fresh = replace(here, counts=rows, means=means, scatter=np.maximum(scatter, 0.0))
+                fresh = replace(
+                    here,
+                    counts=rows,
+                    means=means,
+                    scatter=np.maximum(scatter, 0.0),
+                    rounding=here.rounding + last[label].rounding,
+                )
                 if is_split_known or not is_joined:
                     found.append(fresh.only(rows > 0))
                 last[label] = here
@@ -377,24 +415,28 @@ def _account(problems: list[str], snapshots: int, *, is_split_known: bool) -> tu
     return (f"{said}; {len(problems):,} cannot be differenced and are {fate}: {shown}",)
 
 
-def _rounded(table: Any, periods: Periods, *, is_cumulative: bool) -> tuple[str, ...]:
+def _allows_for_rounding(periods: Periods) -> bool:
+    """Tell whether the rounding of rates matters beside their scatter, so that intervals allow for it."""
+    return float(periods.rounding.sum()) >= ROUNDED_VARIANCE * float(periods.scatter.sum())
+
+
+def _rounded(table: Any, periods: Periods, printed: Printed, *, is_cumulative: bool) -> tuple[str, ...]:
     """Return a note if means were printed with so few digits that rounding matters beside the scatter."""
-    given = np.asarray(table["mean"].to_numpy(zero_copy_only=False), dtype=np.float64)
-    given = given[np.isfinite(given)]
     rows = float(periods.counts.sum())
     error = float(np.sqrt(periods.scatter.sum())) / max(rows, 1.0)
-    digits = next((one for one in range(MOST_DIGITS) if np.array_equal(np.round(given, one), given)), None)
-    if digits is None or not error:
+    if not printed.means or not error:
         return ()
     # A rounded value is off by a uniform variable. What cumulative figures are off by does not average out.
     arms = len(set(table["arm"].to_pylist()))
     share = arms if is_cumulative else len(periods.counts)
-    off = 10.0**-digits / np.sqrt(12.0 * share)
+    off = 2.0 * printed.means / np.sqrt(12.0 * share)
     if off < ROUNDED_SHARE * error:
         return ()
+    digits = round(-np.log10(2.0 * printed.means))
+    effect = "widens intervals" if np.any(periods.rounding > 0) else "intervals do not allow for"
     return (
         f"means have {digits} digits after the point: rounding moves them by about {number(off)}, which"
-        f" intervals do not allow for, beside a standard error of {number(error)}; give more digits",
+        f" {effect}, beside a standard error of {number(error)}; give more digits",
     )
 
 
@@ -415,7 +457,15 @@ def _in_time(opened: Opened, question: Question, label: str, rows: Periods) -> P
 def _before(rows: Periods) -> Periods:
     """Return the figures of an arm before its first row."""
     first = rows.only(np.zeros(1, dtype=np.int64))
-    return replace(first, counts=np.zeros(1), scatter=np.zeros(1))
+    return replace(first, counts=np.zeros(1), scatter=np.zeros(1), rounding=np.zeros(1))
+
+
+def _climbing(rows: Periods) -> Periods:
+    """Return the cumulative figures of an arm; rounded rates become those of counts that never fall."""
+    if not np.any(rows.rounding > 0):
+        return rows
+    ones = Ones(np.rint(rows.counts * rows.means), rows.rounding)
+    return rows.of_rates(ones._replace(counts=never_falling(ones, rows.counts)))
 
 
 def _why_not(label: str, before: Periods, here: Periods) -> str:
@@ -438,7 +488,7 @@ def _concatenate(parts: list[Periods]) -> Periods:
         values = [getattr(one, name) for one in parts]
         return None if values[0] is None else np.concatenate(values)
 
-    names = ("place", "seconds", "counts", "means", "scatter", "low", "high")
+    names = ("place", "seconds", "counts", "means", "scatter", "low", "high", "rounding")
     return Periods(*(joined(name) for name in names))
 
 
@@ -485,7 +535,7 @@ def _groups(
         "n": n.astype(np.int64),
         "there": n.astype(np.int64),
         "s0": n * means,
-        "q0_0": n * means if is_two_valued else periods.scatter + n * means**2,
+        "q0_0": (n * means if is_two_valued else periods.scatter + n * means**2) + periods.rounding,
         "low0": low - offset,
         "high0": high - offset,
     }
@@ -511,7 +561,6 @@ def _ends(question: Question, periods: Periods, *, is_two_valued: bool) -> tuple
     low = means - away
     high = means + away
     if declared is not None:
-        _check_spread(question, periods, declared)
         # A cell without scatter has one value. A mean outside of the range is refused with that range.
         is_single = periods.scatter <= 0
         low = np.where(is_single, means, np.minimum(declared[0], means))
@@ -519,11 +568,18 @@ def _ends(question: Question, periods: Periods, *, is_two_valued: bool) -> tuple
     return low if periods.low is None else periods.low, high if periods.high is None else periods.high
 
 
-def _check_spread(question: Question, periods: Periods, declared: tuple[float, float]) -> None:
-    """Refuse a variance that no values within the declared range have (Bhatia & Davis 2000)."""
+def _check_spread(
+    question: Question, periods: Periods, declared: tuple[float, float], printed: Printed
+) -> None:
+    """Refuse a variance that no values within the declared range have (Bhatia & Davis 2000).
+
+    Figures are given as much room as the digits leave that they were printed with.
+    """
     low, high = declared
     most = periods.counts * (high - periods.means) * (periods.means - low)
-    bad = (periods.scatter > most * (1.0 + TWO_VALUED_ROUNDING) + ROUNDING) & (most >= 0)
+    room = printed.variances + (np.abs(high + low - 2.0 * periods.means) + printed.means) * printed.means
+    most_printed = most * (1.0 + TWO_VALUED_ROUNDING) + ROUNDING + periods.counts * room
+    bad = (periods.scatter > most_printed) & (most >= 0)
     if np.any(bad):
         row = int(np.argmax(bad))
         raise InputError(

@@ -405,3 +405,61 @@ def test_figures_with_too_few_digits_for_so_many_rows_are_named():
     assert said[10_000, 4] == said[10**9, 9] == []
     (note,) = said[10**9, 4]
     assert note.startswith("means have 4 digits after the point: rounding moves them by about ")
+
+
+def sales(rate, rows, digits, *, cumulative=False, spread="variance", seed=1):
+    """Return the rates of two arms on 28 days with so many digits, about `rows` a day and arm."""
+    rng = np.random.default_rng(seed)
+    n = rng.poisson(rows, (28, 2))
+    ones = rng.binomial(n, rate)
+    if cumulative:
+        n, ones = n.cumsum(axis=0), ones.cumsum(axis=0)
+    mean = (ones / n).ravel()
+    variance = mean * (1.0 - mean) * n.ravel() / (n.ravel() - 1)
+    figures = {"mean": mean, spread: variance if spread == "variance" else np.sqrt(variance)}
+    printed = {name: values.round(digits) for name, values in figures.items()}
+    return {"day": np.repeat(np.arange(28), 2), "arm": ["a", "b"] * 28, "n": n.ravel(), **printed}
+
+
+@pytest.mark.parametrize("spread", ["variance", "std"])
+def test_rates_of_four_digits_are_whole_counts(spread):
+    asked = {"arm": "arm", "time": "day", "split": "equal", "bounds": (0, 1), "cumulative": False}
+    asked |= {"n": "n", "mean": "mean", spread: spread}
+    rounded, whole = (
+        analyse(pyarrow.table(sales(0.2, 1000, digits, spread=spread)), **asked) for digits in (4, 15)
+    )
+    check_same(rounded, whole)
+    assert rounded.metrics[0].mode.startswith("exact for values from 0 to 1")
+
+
+@pytest.mark.parametrize(("rate", "rows", "cumulative"), [(0.2, 50_000, False), (0.003, 1000, True)])
+def test_intervals_allow_for_what_digits_leave_open(rate, rows, cumulative):
+    asked = {"arm": "arm", "time": "day", "split": "equal", "cumulative": cumulative, **FIGURES}
+    tables = [pyarrow.table(sales(rate, rows, digits, cumulative=cumulative)) for digits in (4, 15)]
+    rounded, whole = (analyse(table, **asked) for table in tables)
+    own, other = gap_of_b(rounded), gap_of_b(whole)
+    assert own.estimate == pytest.approx(other.estimate, abs=0.1 * np.ptp(other.interval))
+    assert 1.0 <= np.ptp(own.interval) / np.ptp(other.interval) < 1.15
+    # No period is lost because a rounded rate seems to fall.
+    assert rounded.rows == whole.rows
+    assert not any("cannot be differenced" in note for note in rounded.notes)
+
+
+def test_values_that_are_no_rates_stay_what_they_are():
+    table = sales(0.2, 1000, 4)
+    table["variance"] = table["variance"] / 2.0  # of values between 0 and 1
+    found = analyse(pyarrow.table(table), arm="arm", time="day", split="equal", **FIGURES, cumulative=False)
+    assert not any("held only 0 and 1" in note for note in found.notes)
+    table["variance"] = table["variance"] * 2.1  # of no values between 0 and 1
+    with pytest.raises(
+        InputError, match=r"cannot have a variance of .*; declare a range that holds all values"
+    ):
+        analyse(
+            pyarrow.table(table),
+            arm="arm",
+            time="day",
+            split="equal",
+            **FIGURES,
+            bounds=(0, 1),
+            cumulative=False,
+        )
