@@ -68,21 +68,6 @@ def test_a_single_arm_is_played_for_ever():
     assert policy.plan(policy.start(ArmSet([[1.0]]))).rounds == FOREVER
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"spread": 0}, "spread=0"),
-        ({"least": 0.0}, "least=0.0"),
-        ({"most": 1.0}, "most=1.0"),
-        ({"least": 0.7, "most": 0.3}, "least=0.7 must not exceed most=0.3"),
-        ({"reference": -1}, "reference=-1"),
-    ],
-)
-def test_bad_settings_are_named(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        ActionCentredTS(**settings)
-
-
 def test_a_reference_that_is_no_arm_is_refused():
     with pytest.raises(ParameterError, match="reference=2 is not an arm"):
         ActionCentredTS(reference=2).start(PAIR)

@@ -7,7 +7,6 @@ import pytest
 import scipy
 
 from orthobandit import ArmSet, Tally
-from orthobandit.errors import ParameterError
 from orthobandit.policy import LUCB, ActionElimination, LinLUCB, PooledTrackAndStop
 from orthobandit.policy.best_of_k import pooled_proportions
 
@@ -168,17 +167,3 @@ def test_linlucb_takes_the_level_of_environments_off():
     effects = np.linalg.pinv(information) @ moment
     assert effects - effects[2] == pytest.approx([1.0, 0.5, 0.0])
     assert policy.decide(after).declared == 0
-
-
-@pytest.mark.parametrize(
-    ("policy", "wrong"),
-    [
-        (LUCB, {"delta": 0.0}),
-        (ActionElimination, {"noise": 0.0}),
-        (LinLUCB, {"budget": 10, "epoch": 20}),
-        (PooledTrackAndStop, {"period": 0}),
-    ],
-)
-def test_settings_are_checked(policy, wrong):
-    with pytest.raises(ParameterError):
-        policy(**wrong)

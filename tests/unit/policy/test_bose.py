@@ -173,25 +173,6 @@ def test_an_unsolved_plan_is_an_error():
         BOSE(horizon=10).compiled(ARMS).fail()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"horizon": 0}, "horizon=0"),
-        ({"horizon": 10, "delta": 1.5}, "delta=1.5"),
-        ({"horizon": 10, "scale": 0.0}, "scale=0.0"),
-        ({"horizon": 10, "ridge": -1.0}, "ridge=-1.0"),
-        ({"horizon": 10, "constants": "theroy"}, "did you mean 'theory'"),
-        ({"horizon": 10, "constants": "theory", "scale": 2.0}, "scale=2"),
-        ({"horizon": 10, "theta_bound": 1.0}, "declare both bounds or neither"),
-        ({"horizon": 10, "noise": 2.0}, "noise=2 has no effect without"),
-        ({"horizon": 10, "distribution": "unifrom"}, "did you mean 'uniform'"),
-    ],
-)
-def test_bad_settings_are_named(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        BOSE(**settings)
-
-
 def test_replications_must_fit_the_batch():
     with pytest.raises(ParameterError, match="replications has shape"):
         BOSE(horizon=10).start(ARMS, (2,), replications=np.arange(3))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Tally
-from orthobandit.errors import ParameterError
 from orthobandit.policy import GBAI, AdjacentBAI, ODLinBAI, P1Peace, Peace
 from orthobandit.policy.budget_peers import adjacent_design, adjacent_pairs
 from orthobandit.policy.phased import xy_design
@@ -92,9 +91,3 @@ def test_the_adjacent_design_is_sharper_than_that_of_all_pairs():
     # Side 2·sin(π/8) against diameter 2, with A = I/2.
     assert adjacent_design(polygon)[1] == pytest.approx(8 * math.sin(math.pi / 8) ** 2, rel=1e-3)
     assert xy_design(polygon, everyone)[1] == pytest.approx(8.0, rel=1e-3)
-
-
-@pytest.mark.parametrize("policy", [ODLinBAI, GBAI, Peace, P1Peace, AdjacentBAI])
-def test_settings_are_checked(policy):
-    with pytest.raises(ParameterError):
-        policy(budget=0)

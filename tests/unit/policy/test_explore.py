@@ -125,30 +125,6 @@ def test_more_rounds_than_planned_are_refused():
         policy.observe(state, policy.plan(state), noiseless_tally([3, 3], [0.0, 0.0]))
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({}, "exactly one"),
-        ({"rounds": 10, "epsilon": 0.1}, "exactly one"),
-        ({"rounds": 0}, "rounds=0"),
-        ({"rounds": 1.5}, "rounds=1.5"),
-        ({"epsilon": 0.0}, "epsilon=0.0"),
-        ({"epsilon": float("nan")}, "epsilon=nan"),
-        ({"rounds": 1, "delta": 1}, "delta=1"),
-        ({"rounds": 1, "design": "anchr"}, "did you mean 'anchor'"),
-        ({"epsilon": 0.1, "C2": -1}, "C2=-1"),
-        ({"epsilon": 0.1, "C3": 0}, "C3=0"),
-        ({"rounds": 1, "theta_bound": 1.0}, "declare both bounds or neither"),
-        ({"rounds": 1, "theta_bound": 0.0, "shift_bound": 1.0}, "theta_bound=0.0"),
-        ({"rounds": 1, "theta_bound": 1.0, "shift_bound": -1.0}, "shift_bound=-1.0"),
-        ({"rounds": 1, "noise": 2.0}, "noise=2 has no effect"),
-    ],
-)
-def test_bad_settings_are_named(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        PureExploration(**settings)
-
-
 def test_a_state_of_other_arms_is_refused():
     policy = PureExploration(rounds=5)
     data = policy.dump(policy.start(ArmSet.one_hot(3)))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet
-from orthobandit.errors import ParameterError
 from orthobandit.policy import LinGapE
 
 ARMS = ArmSet([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [math.cos(0.3), math.sin(0.3), 0.0]])
@@ -87,11 +86,3 @@ def test_arms_without_a_difference_are_declared_at_once():
     decision = policy.decide(policy.start(ArmSet(np.ones((3, 2)))))
     assert decision.declared == 0
     assert decision.certainty == 0.0
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"delta": 0.0}, {"epsilon": -1.0}, {"constants": "mine"}, {"norm": 0.0}, {"eliminates": 1}]
-)
-def test_settings_are_checked(wrong):
-    with pytest.raises(ParameterError):
-        LinGapE(**wrong)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet
-from orthobandit.errors import ParameterError
 from orthobandit.policy import LinTS, LinUCB
 
 RNG = np.random.default_rng(4)
@@ -61,22 +60,3 @@ def test_lints_leader_is_the_largest_estimate(played):
         V += np.outer(ARMS.features[arm], ARMS.features[arm])
         b += ARMS.features[arm] * reward
         assert policy.decide(state).leader == np.argmax(ARMS.features @ np.linalg.solve(V, b))
-
-
-@pytest.mark.parametrize(
-    ("policy", "settings", "message"),
-    [
-        (LinUCB, {"delta": 0.0}, "delta=0.0"),
-        (LinUCB, {"ridge": 0.0}, "ridge=0.0"),
-        (LinUCB, {"norm": -1}, "norm=-1"),
-        (LinUCB, {"noise": 0}, "noise=0"),
-        (LinUCB, {"scale": float("inf")}, "scale=inf"),
-        (LinTS, {"spread": 0.0}, "spread=0.0"),
-        (LinTS, {"delta": 2}, "delta=2"),
-        (LinTS, {"noise": -1}, "noise=-1"),
-        (LinTS, {"ridge": 0}, "ridge=0"),
-    ],
-)
-def test_bad_settings_are_named(policy, settings, message):
-    with pytest.raises(ParameterError, match=message):
-        policy(**settings)

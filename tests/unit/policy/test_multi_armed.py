@@ -88,21 +88,6 @@ def test_uniform_allocates_for_ever_and_leads_with_the_largest_mean():
     assert state.tally.rounds.tolist() == [6, 0]
 
 
-@pytest.mark.parametrize(
-    ("policy", "settings", "message"),
-    [
-        (UCB1, {"scale": 0}, "scale=0"),
-        (MABThompson, {"posterior": "bata"}, "did you mean 'beta'"),
-        (MABThompson, {"noise": 0}, "noise=0"),
-        (MABThompson, {"low": 1.0, "high": 1.0}, "low=1.0 must lie below high=1.0"),
-        (MABThompson, {"high": float("inf")}, "both finite"),
-    ],
-)
-def test_bad_settings_are_named(policy, settings, message):
-    with pytest.raises(ParameterError, match=message):
-        policy(**settings)
-
-
 def test_a_uniform_state_of_other_arms_is_refused():
     data = UniformAllocation().dump(UniformAllocation().start(ARMS))
     with pytest.raises(ParameterError, match="other arms"):

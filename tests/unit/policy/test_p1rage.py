@@ -5,7 +5,6 @@ import pytest
 
 from orthobandit import ArmSet, Tally
 from orthobandit.design import centred_design, contrast_design
-from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, P1RAGE
 
 ARMS = ArmSet(np.random.default_rng(5).standard_normal((6, 2)))
@@ -71,16 +70,3 @@ def test_epochs_follow_the_difficulty_and_use_the_budget():
     assert len(ends) == max(wanted, 2)
     assert ends[-1] == 1001
     assert P1RAGE(budget=2).epoch_ends(ARMS).tolist() == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"budget": 1}, "budget=1"),
-        ({"budget": 10, "epochs": 0}, "epochs=0"),
-        ({"budget": 10, "epochs": 11}, "epochs=11 must not exceed budget=10"),
-    ],
-)
-def test_bad_settings_are_named(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        P1RAGE(**settings)

@@ -138,15 +138,6 @@ def test_xy_design_is_optimal_without_centring(left):
     assert rho <= best * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("policy", [PhasedElimination, RAGE])
-@pytest.mark.parametrize(
-    ("settings", "message"), [({"delta": 1.0}, "delta=1.0"), ({"noise": 0.0}, "noise=0.0")]
-)
-def test_bad_settings_are_named(policy, settings, message):
-    with pytest.raises(ParameterError, match=message):
-        policy(**settings)
-
-
 def test_unknown_constants_are_named():
     with pytest.raises(ParameterError, match="did you mean 'released'"):
         RAGE(constants="release")

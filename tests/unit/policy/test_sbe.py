@@ -368,33 +368,6 @@ def test_what_cannot_have_been_played_is_refused():
     assert json.dumps(policy.dump(state)) == before
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"delta": 0.0}, "delta=0.0 must lie strictly between 0 and 1"),
-        ({"delta": 1.0}, "delta=1.0"),
-        ({"delta": float("nan")}, "delta=nan"),
-        ({"schedule": "experiment"}, "did you mean 'experiments'"),
-        ({"schedule": "Theory"}, "did you mean 'theory'"),
-        ({"schedule": 3}, "schedule=3 is not one of"),
-        ({"design": "centered"}, "did you mean 'centred'"),
-        ({"design": None}, "design=None is not one of"),
-        ({"scale": -1.0}, "scale=-1.0 must be a finite number above 0"),
-        ({"scale": 0}, "scale=0"),
-        ({"C2": 0.0, "schedule": "theory"}, "C2=0.0"),
-        ({"C3": float("inf"), "schedule": "adaptive"}, "C3=inf"),
-        ({"scale": 2.0, "schedule": "theory"}, "scale=2 has no effect: schedule='theory' reads only C2"),
-        ({"C2": 2.0}, "C2=2 has no effect: schedule='experiments' reads only scale"),
-        ({"C3": 2.0, "schedule": "theory"}, "C3=2 has no effect"),
-        ({"horizon": 0}, "horizon=0 must be a whole number of at least 1"),
-        ({"horizon": 10.5}, "horizon=10.5"),
-    ],
-)
-def test_bad_settings_are_named(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        SBE(**settings)
-
-
 class Bad:
     def __init__(self, probabilities):
         self.probabilities = probabilities

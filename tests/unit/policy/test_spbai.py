@@ -165,12 +165,3 @@ def test_sbe_cut_by_the_successors_limit_declares_its_leader():
     assert decision.active.tolist() == [False, True, False]
     with pytest.raises(ParameterError, match="longest=0"):
         SBE(longest=0)
-
-
-def test_bad_settings_are_named():
-    with pytest.raises(ParameterError, match="delta=0"):
-        SPBAI(delta=0)
-    with pytest.raises(ParameterError, match="did you mean 'released'"):
-        SPBAI(variant="release")
-    with pytest.raises(ParameterError, match="longest=0"):
-        SPBAI(longest=0)

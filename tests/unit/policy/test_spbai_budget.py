@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Tally
-from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, SPBAI, BudgetedSPBAI
 from orthobandit.simulation import Sine, one_hot, simulate
 
@@ -70,12 +69,3 @@ def test_runs_of_a_batch_have_budgets_of_their_own():
     assert np.all(result.stop_times <= 3000)
     assert len(set(result.stop_times.tolist())) > 1
     assert np.mean(result.declared == 2) > 0.9
-
-
-def test_wrong_settings_are_refused():
-    with pytest.raises(ParameterError, match="budget=0"):
-        BudgetedSPBAI(0)
-    with pytest.raises(ParameterError, match="variant"):
-        BudgetedSPBAI(10, variant="release")
-    with pytest.raises(ParameterError, match="delta"):
-        BudgetedSPBAI(10, delta=1.0)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Tally
-from orthobandit.errors import ParameterError
 from orthobandit.policy import FOREVER, StratifiedMeans
 from orthobandit.policy.stratified import mixture_boundary
 
@@ -78,12 +77,3 @@ def test_the_boundary_holds_at_all_times():
         walks = np.cumsum(rng.standard_normal((500, 2000)), axis=1)
         left += np.count_nonzero(np.any(np.abs(walks) > limits, axis=1))
     assert left < 400 + 5 * np.sqrt(360)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [({"epoch": 1}, "epoch=1"), ({"epoch": 9, "delta": 0}, "delta=0"), ({"epoch": 9, "tuned": 0}, "tuned=0")],
-)
-def test_bad_settings_are_named(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        StratifiedMeans(**settings)

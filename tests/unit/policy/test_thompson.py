@@ -96,16 +96,3 @@ def test_the_most_played_arm_leads():
     assert np.array_equal(decision.leader, np.argmax(state.probabilities, axis=-1))
     assert decision.certainty == 0.0
     assert decision.declared.tolist() == [-1] * 4
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"horizon": 1}, "horizon=1"),
-        ({"horizon": 10, "scale": -1.0}, "scale=-1.0"),
-        ({"horizon": 10, "draws": 0}, "draws=0"),
-    ],
-)
-def test_bad_settings_are_named(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        SemiparametricTS(**settings)

@@ -8,7 +8,6 @@ import scipy
 
 from orthobandit import ArmSet
 from orthobandit.design import contrast_design
-from orthobandit.errors import ParameterError
 from orthobandit.policy import FrankWolfeSampling, LazyTrackAndStop, LinGame
 from orthobandit.policy.track_and_stop import frank_wolfe, respond, solve_game, spanning_arms
 
@@ -147,18 +146,3 @@ def test_the_declared_arm_passes_the_likelihood_ratio_test(played, policy):
     norms = np.einsum("ij,jk,ik->i", apart, np.linalg.inv(V), apart)
     ratios = (scores[0] - scores[1:]) ** 2 / (2 * norms)
     assert ratios.min() > math.log((1 + math.log(memory.step)) / 0.05)
-
-
-@pytest.mark.parametrize(
-    ("policy", "wrong"),
-    [
-        (LazyTrackAndStop, {"threshold": "mine"}),
-        (LazyTrackAndStop, {"u": 0.0}),
-        (LazyTrackAndStop, {"draw": 1}),
-        (LinGame, {"threshold": "modified"}),
-        (FrankWolfeSampling, {"norm": -1.0}),
-    ],
-)
-def test_settings_are_checked(policy, wrong):
-    with pytest.raises(ParameterError):
-        policy(**wrong)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from orthobandit import ArmSet, Tally
-from orthobandit.errors import ParameterError
 from orthobandit.policy import XYAdaptive, XYStatic
 
 BASIS = ArmSet([[1.0, 0.0], [0.0, 1.0]])
@@ -84,9 +83,3 @@ def test_the_static_design_never_changes():
         arm = int(np.argmax(plan.probabilities))
         rounds = int(plan.rounds)
         state = policy.observe(state, plan, Tally.of([arm] * rounds, [0.0] * rounds, 6))
-
-
-@pytest.mark.parametrize("wrong", [{"delta": 0.0}, {"noise": -1.0}, {"constants": "mine"}, {"alpha": 1.5}])
-def test_settings_are_checked(wrong):
-    with pytest.raises(ParameterError):
-        XYAdaptive(**wrong)

@@ -8,7 +8,7 @@ import pytest
 from inside.policy import AllPairs, pace
 from inside.simulation import Player
 from orthobandit import ArmSet, Environment, Plan, Tally, simulate
-from orthobandit.errors import ParameterError, RewardError, TallyError
+from orthobandit.errors import RewardError, TallyError
 from orthobandit.estimate import Asymptotic, AutoRegression, Bounded, NoBaseline, PairGeometry, SubGaussian
 from orthobandit.policy import FOREVER, AnytimeElimination
 from orthobandit.simulation import CancelBest, Gaussian, PushLeader, ReactToLast, Sine, Uniform
@@ -236,24 +236,6 @@ def test_nothing_is_known_before_the_pilot_is_over():
     assert np.all(np.isinf(decision.epsilon))
     assert np.all(decision.active)
     assert policy.plan(policy.start(ArmSet([[1.0]]))).rounds == FOREVER
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"delta": 0.0}, "delta=0.0"),
-        ({"epsilon": -1.0}, "epsilon=-1.0"),
-        ({"goal": "win"}, "goal='win'"),
-        ({"confidence": "asymptotic"}, "confidence='asymptotic'"),
-        ({"baseline": 3}, "baseline=3"),
-        ({"growth": 0.0}, "growth=0.0"),
-        ({"mixing": 1.0}, "mixing=1.0"),
-        ({"pilot": 3}, "pilot=3"),
-    ],
-)
-def test_wrong_settings_are_refused(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        AnytimeElimination(**settings)
 
 
 def test_late_rewards_of_an_ended_plan_are_refused_by_its_number():
