@@ -1,5 +1,6 @@
 """The changelog: fragments become the section of a release."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -50,3 +51,13 @@ def test_an_entry_of_two_lines_is_refused(script, tmp_path):
         SystemExit, match="a line is an entry and ends with a full stop: 'Something that goes on'"
     ):
         script["fragments"](tmp_path)
+
+
+def test_the_changelog_can_take_a_release_and_older_ones_are_short(script):
+    text = (CHANGES.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert text.count(script["MARK"]) == 1
+    versions = re.findall(r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)\n", text, re.M)
+    assert versions == sorted(versions, key=lambda one: [int(part) for part in one.split(".")], reverse=True)
+    for section in re.split(r"^## ", text, flags=re.M)[1:]:
+        if section.startswith(("0.2", "0.3")):
+            assert "\n\n" not in section.partition("\n\n")[2].strip()  # one paragraph
