@@ -16,7 +16,7 @@ demo: .venv/core
 
 # A server with a dashboard, and made-up visitors; PORT=8001 where 8000 is taken.
 serve: .venv/service
-	@$(BIN)/orthobandit demo-traffic --serve --port $(or $(PORT),8000) || [ $$? -eq 130 ]
+	@$(BIN)/orthobandit demo-traffic --serve $(if $(PORT),--port $(PORT)) || [ $$? -eq 130 ]
 
 # Workers keep to neighbouring tests, which share servers and compiled code. What they compile runs for moments, so
 # most of the compiler's optimisations, which change no number, would take longer than they save; it is kept apart

@@ -13,12 +13,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+import orthobandit
 from inside.cli import configure_serve
 from inside.service import serve
 from orthobandit.cli import main
 from orthobandit.errors import InputWarning, ParameterError
 from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, ConnectionLimits
-from orthobandit.service.settings import BY_NAME, SETTINGS, parse, read_file, read_settings, table
+from orthobandit.service.settings import BY_NAME, PORT, SETTINGS, parse, read_file, read_settings, table
 from processes import needs_program
 from service_samples import ended, ready, started
 
@@ -323,3 +324,18 @@ def test_a_variable_that_is_nearly_a_setting_is_named():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read_settings({}, {"ORTHOBANDIT_TOKEN": "ob_x", "ORTHOBANDIT_DATABASE": "x", "PATH": "x"})
+
+
+def test_the_port_has_one_home():
+    source = Path(orthobandit.__file__).parent
+    written = [
+        (path.relative_to(source).as_posix(), line.strip())
+        for path in sorted(source.rglob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(rf"(?i)port.*\b{PORT}\b|:{PORT}\b", line)
+    ]
+    example = 'Of the server, e.g. ``"http://127.0.0.1:8000"``.'
+    home = "PORT = 8000  # of servers that nobody gave one"
+    assert written == [("service/client/client.py", example), ("service/settings.py", home)]
+    assert str(PORT) not in (ROOT / "Makefile").read_text().partition("serve: ")[2]
+    assert BY_NAME["port"].default == inspect.signature(serve).parameters["port"].default == PORT

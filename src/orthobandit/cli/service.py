@@ -9,14 +9,13 @@ from typing import Any
 from orthobandit._foundation.extras import optional_package
 from orthobandit.cli._output import whole
 from orthobandit.errors import ParameterError
-from orthobandit.service.settings import BY_NAME, CONFIG, SETTINGS, read_settings
+from orthobandit.service.settings import BY_NAME, CONFIG, PORT, SETTINGS, read_settings
 
 MEANT = {"where": "db", "address": "url"}  # arguments and the flags that give them
 ACTIONS = ("upgrade", "backup", "restore", "check", "token")
 ROLES = ("admin", "ask-tell", "read", "edge")
 TOKEN = "ORTHOBANDIT_TOKEN"  # noqa: S105, the name of a variable
-DEMO_PORT = 8000
-DEMO_URL = f"http://127.0.0.1:{DEMO_PORT}"
+DEMO_URL = f"http://127.0.0.1:{PORT}"
 
 
 def configure_serve(parser: argparse.ArgumentParser) -> None:
@@ -183,7 +182,7 @@ def configure_demo_traffic(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--serve", action="store_true", help="also start a server, on a temporary file, and keep it running"
     )
-    parser.add_argument("--port", type=whole, help=f"port of that server (default: {DEMO_PORT})")
+    parser.add_argument("--port", type=whole, help=f"port of that server (default: {PORT})")
 
 
 def run_demo_traffic(options: argparse.Namespace) -> None:
@@ -202,7 +201,7 @@ def run_demo_traffic(options: argparse.Namespace) -> None:
             optional_package(package, "service", "the service")
         from orthobandit.service.demo import show
 
-        port = DEMO_PORT if options.port is None else options.port
+        port = PORT if options.port is None else options.port
         show(visitors, port=port, seconds=options.seconds, say=_say)
         return
     if options.port is not None:

@@ -25,6 +25,7 @@ from orthobandit._foundation.random import stream
 from orthobandit.errors import ClosedError, ParameterError, ServiceError, UnknownExperimentError
 from orthobandit.service.client.client import Client
 from orthobandit.service.client.data import ReportData
+from orthobandit.service.settings import PORT
 
 # How much more often visitors sign up on each page than on the first one.
 PAGES = {
@@ -220,7 +221,7 @@ class Traffic:
 def show(
     visitors: Visitors,
     *,
-    port: int = 8000,
+    port: int = PORT,
     seconds: float | None = None,
     say: Callable[[str], None] = print,
     is_kept: bool = True,

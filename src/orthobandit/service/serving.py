@@ -30,6 +30,7 @@ from orthobandit.service.http.limits import (
 )
 from orthobandit.service.http.observability import check_packages, configure_logging, send_telemetry
 from orthobandit.service.registry import Registry
+from orthobandit.service.settings import PORT
 from orthobandit.service.warm_up import Preparing
 
 LIMITS = ConnectionLimits()
@@ -46,7 +47,7 @@ def serve(
     where: str | Path,
     *,
     host: str = "127.0.0.1",
-    port: int = 8000,
+    port: int = PORT,
     with_tokens: bool = True,
     tls_certificate: str | Path | None = None,
     tls_key: str | Path | None = None,

@@ -15,6 +15,7 @@ from orthobandit.errors import InputWarning, ParameterError
 from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, ConnectionLimits
 
 CONNECTION_LIMITS = ConnectionLimits()
+PORT = 8000  # of servers that nobody gave one
 PREFIX = "ORTHOBANDIT_"
 TRUE = ("1", "true", "yes", "on")
 FALSE = ("0", "false", "no", "off")
@@ -77,7 +78,7 @@ SETTINGS = (
         metavar="FILE|URL",
     ),
     Setting("host", "text", "127.0.0.1", "where to listen; by default on this machine only"),
-    Setting("port", "whole", 8000, "the port to listen on; 0 for any that is free"),
+    Setting("port", "whole", PORT, "the port to listen on; 0 for any that is free"),
     Setting("no-auth", "switch", False, "ask for no tokens: everybody on this machine is an admin"),
     Setting("tls-certificate", "text", None, "certificate chain for TLS, in PEM", metavar="FILE"),
     Setting("tls-key", "text", None, "private key of that certificate, in PEM", metavar="FILE"),

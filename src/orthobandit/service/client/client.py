@@ -35,6 +35,7 @@ from orthobandit.service.client.data import (
     ReportData,
 )
 from orthobandit.service.http.problem_kinds import ERRORS, PREFIX
+from orthobandit.service.settings import PORT
 
 RETRIES = 4  # times that a request is sent again by default
 TIMEOUT = 30.0  # seconds to wait for each answer by default
@@ -163,7 +164,7 @@ class _Base:
         self._httpx = optional_package("httpx", "client", "a client of the service")
         if not isinstance(address, str) or not re.match(r"https?://[^/\s]", address):
             raise ParameterError(
-                f"address={address!r} must be the address of a server, such as 'http://127.0.0.1:8000'"
+                f"address={address!r} must be the address of a server, such as 'http://127.0.0.1:{PORT}'"
             )
         if token is not None and not (isinstance(token, str) and re.fullmatch(r"[!-~]+", token)):
             # Not repeated here, because it may be secret but for a line end.
