@@ -8,8 +8,9 @@ from orthobandit import policy
 from orthobandit.errors import ParameterError
 from orthobandit.policy import POLICIES, named_policy, policy_settings
 
-# What policies of the catalogue need (those that take a baseline need nothing), and values that no policy takes for settings of these names.
+# What policies of the catalogue need; those that take a baseline need nothing.
 NEEDED = {"horizon": 1000, "budget": 1000, "epoch": 9, "rounds": 10, "gap": 1.0, "period": 10}
+# Values that no policy takes for settings of these names.
 IMPOSSIBLE = {
     "delta": [0.0, 1.0, nan, 1.5],
     "horizon": [0, 10.5],
