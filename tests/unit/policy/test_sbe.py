@@ -395,4 +395,4 @@ def test_a_state_of_other_arms_is_refused():
     with pytest.raises(ParameterError, match="no entry 'rounds'"):
         policy.load(ArmSet.one_hot(3), data)
     with pytest.raises(InputError, match="no entry 'phase'"):
-        policy.load(ArmSet.one_hot(3), {})
+        policy.load(ArmSet.one_hot(3), {"format": data["format"]})
