@@ -85,11 +85,13 @@ def summary(cumulative=False, days=14, ends=False):
 
 
 @cache
-def users(seed=4, rows=3000):
-    """Return a log in which each of 1,000 users keeps one arm."""
+def users(seed=4, rows=3000, mixed=0):
+    """Return a log in which each of 1,000 users keeps one arm, but in one row of every `mixed`."""
     rng = np.random.default_rng(seed)
     user = np.sort(rng.integers(0, 1000, rows))
     arm = (np.random.default_rng(5).random(1000) < 0.5).astype(int)[user]
+    if mixed:
+        arm = np.where(np.arange(rows) % mixed == mixed - 1, 1 - arm, arm)
     hour = np.sort(rng.integers(0, 48, rows))
     table = {
         "at": [BEGIN + timedelta(hours=int(step)) for step in hour],
@@ -157,6 +159,7 @@ CASES = {
     ),
     "arms with features": (visits, asked(arms="arms.csv")),
     "sample ratio that is wrong": (visits, asked(split={"a": 0.4, "b": 0.4, "c": 0.2})),
+    "sample ratio that is nearly wrong": (visits, asked(split={"a": 0.552, "b": 0.2688, "c": 0.1792})),
     "other probabilities": (visits, asked(), {"value": {"a": 0.2, "b": 0.6, "c": 0.2}}),
     "compared with other methods": (visits, asked(), {"compare": True}),
     # Baselines and covariates
@@ -202,6 +205,10 @@ CASES = {
     "users, a window": (
         users,
         {"arm": "arm", "reward": "spent", "time": "at", "unit": "user", "split": HALF, "window": 36_000.0},
+    ),
+    "users, some in several arms": (
+        lambda: users(mixed=120),
+        {"arm": "arm", "reward": "spent", "time": "at", "unit": "user", "split": HALF},
     ),
     # Values that are missing
     "missing, dropped": (
