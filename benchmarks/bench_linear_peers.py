@@ -163,7 +163,7 @@ class Cells:
 
     def _kept(self, kind: str, play: Callable[..., str], *what: Any) -> str:
         """Return a cell from the file, or play it and put it there."""
-        key = fingerprint((kind, *what), "orthobandit.simulation.runner")
+        key = fingerprint((kind, *what), "orthobandit.simulation:simulate")
         kept = json.loads(self.file.read_text()) if self.file is not None and self.file.exists() else {}
         if key not in kept:
             kept[key] = play(*what)

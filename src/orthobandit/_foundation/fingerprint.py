@@ -1,26 +1,23 @@
 """Fingerprints of finished work: two are equal only if both settings and code are equal.
 
-:func:`fingerprint` hashes a value and the code behind it. The package counts by the source of the modules
-that decide the numbers, found by following their imports. A user's own classes and functions count by the
-code that is loaded, with the names it uses: helpers, base classes and constants of their modules. Packages
-installed beside this one count by version.
+:func:`used_code` hashes the source that a name can reach. Sources are read, not run. From a starting name the
+walk goes on to every name that the statement behind it mentions, through imports and the ``__init__.py`` of
+packages, so that a change elsewhere leaves the hash alone. Docstrings, comments and blank lines do not count.
+Entries that are looked up by name in a catalogue are not followed: the caller names those that are used as
+further starts. Modules of this package are read, and a user's own; other packages count by version.
 
-:func:`used_code` hashes only the code that a function of this package can reach, so that a change elsewhere
-leaves the hash alone. Sources are read, not run. From a starting name the walk goes on to every name that the
-statement behind it mentions, through imports and the ``__init__.py`` of packages. Docstrings, comments and
-blank lines do not count. Entries that are looked up by name in a catalogue are not followed: the caller names
-those that are used as further starts.
+:func:`fingerprint` hashes a value as well, with the source of every class and function in it.
 """
 
 import ast
-import builtins
 import sys
 import sysconfig
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache, cached_property, partial
+from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from importlib import metadata
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from pickle import PicklingError
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -33,12 +30,6 @@ from orthobandit.errors import ParameterError
 PACKAGE = __name__.partition(".")[0]
 ROOT = Path(__file__).parent.parent
 ENGINES = ("numpy", "scipy", "numba")  # their versions may move the last digit
-# What Python adds to a class by itself; the methods that a dataclass gets hold all that its fields decide.
-INCIDENTAL = {
-    *("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__parameters__"),
-    *("__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"),
-    *("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__protocol_attrs__", "_abc_impl"),
-}
 ALL = "*"  # every name of a module
 # Rendering, messages, files, the bookkeeping of cells and of compiled code decide no number.
 IGNORED = tuple(
@@ -62,50 +53,44 @@ class HasIdentity(Protocol):
         ...
 
 
-def fingerprint(value: Any, *modules: str) -> str:
-    """Return a hash of a value, of the code behind it, and of modules of the package with their imports.
+def fingerprint(value: Any, *starts: str) -> str:
+    """Return a hash of a value, of the code of what is in it, and of the versions of numpy, scipy and numba.
 
     Parameters
     ----------
     value
         Plain values, arrays, functions, classes and objects, nested in any way.
-    *modules : str
-        Modules of this package that decide what is made of it.
+    *starts : str
+        ``"module:name"`` of this package: what is made of the value.
     """
-    content = (_engines(), package_code(*modules), _Walk().plain(value))
+    walk = _Walk()
+    plain = walk.plain(value)
+    content = (_engines(), used_code(*starts, *sorted(walk.starts)), plain)
     return blake2b(repr(content).encode(), digest_size=16).hexdigest()
 
 
-@cache
-def package_code(*modules: str) -> str:
-    """Return a hash of the sources of modules of this package and of all that they import from it."""
-    found: dict[str, bytes] = {}
-    waiting = [name for name in modules if name.partition(".")[0] == PACKAGE]
-    while waiting:
-        name = waiting.pop()
-        path = _path_of(name)
-        if path is None or name in found:
-            continue
-        found[name] = path.read_bytes()
-        waiting += _imported(found[name])
-    digest = blake2b(digest_size=16)
-    for name in sorted(found):
-        digest.update(name.encode() + b"\0" + found[name] + b"\0")
-    return digest.hexdigest()
-
-
 def _path_of(name: str) -> Path | None:
-    place = ROOT.joinpath(*name.split(".")[1:])
-    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+    """Return the file of a module of this package or of the user's own; None for any other."""
+    top, *below = name.split(".")
+    if top == PACKAGE:
+        place = ROOT.joinpath(*below)
+        paths = (place.with_suffix(".py"), place / "__init__.py")
+        return next((path for path in paths if path.is_file()), None)
+    if _outside(name) is not None:
+        return None
+    file = _file_of(name)
+    return None if file is None else Path(file)
 
 
-def _imported(source: bytes) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (item.name for item in node.names if item.name.partition(".")[0] == PACKAGE)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == PACKAGE:
-            yield str(node.module)
-            yield from (f"{node.module}.{item.name}" for item in node.names)
+def _file_of(module: str) -> str | None:
+    """Return where a module comes from, whether it is imported already or not; None if it is in no file."""
+    if module in sys.modules:
+        return getattr(sys.modules[module], "__file__", None)
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return spec.origin if spec is not None and spec.has_location else None
 
 
 @cache
@@ -121,14 +106,16 @@ def _outside(module: str) -> str | None:
         return None  # a script or a notebook, whatever started it
     if top == PACKAGE or top in sys.stdlib_module_names:
         return module
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    installed = [Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")]
-    if not file or not any(Path(file).resolve().is_relative_to(folder) for folder in installed):
+    file = _file_of(module)
+    if file is None:
         return None
+    installed = [Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")]
+    if not any(Path(file).resolve().is_relative_to(folder) for folder in installed):
+        return None if file.endswith(".py") else module  # an extension that somebody has compiled
     try:
         return f"{module} {metadata.version(top)}"
     except metadata.PackageNotFoundError:
-        return f"{module} {getattr(sys.modules[top], '__version__', '')}"
+        return f"{module} {getattr(sys.modules.get(top), '__version__', '')}"
 
 
 class _Walk:
@@ -136,7 +123,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self._met: dict[int, tuple[int, Any]] = {}  # number in the walk; kept, so that no id is used twice
-        self._depth = 0  # of code: what stands in code need not be a value that can be copied
+        self.starts: set[str] = set()  # classes and functions that were met, as "module:name"
 
     def plain(self, value: Any) -> Any:
         """Return nested tuples of plain values that differ whenever the value or its code does."""
@@ -169,66 +156,38 @@ class _Walk:
         return None
 
     def _code(self, value: Any) -> Any:
-        """Return plain values that identify a function or class; None for anything else."""
+        """Return plain values that name a function, class or module; None for anything else."""
         # Compiled by numba, or remembered by functools.
         inner = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
         if isinstance(inner, FunctionType) and not isinstance(value, FunctionType):
             return self.plain(inner)
-        if isinstance(value, property):
-            return ("property", *map(self.plain, (value.fget, value.fset)))
-        if isinstance(value, cached_property):
-            return ("property", self.plain(value.func))
-        if isinstance(value, classmethod | staticmethod | MethodType):
-            owner = getattr(value, "__self__", None)
-            return (type(value).__name__, self.plain(value.__func__), self.plain(owner))
+        if isinstance(value, MethodType):
+            return ("method", self.plain(value.__func__), self.plain(value.__self__))
         if isinstance(value, partial):
             return ("partial", *map(self.plain, (value.func, value.args, value.keywords)))
         if isinstance(value, ModuleType):
-            return ("module", value.__name__, _outside(value.__name__))
-        if isinstance(value, type | FunctionType | BuiltinFunctionType):
-            module = value.__module__ or ""
-            outside = _outside(module)
-            if outside is not None or isinstance(value, BuiltinFunctionType):
-                return (outside or module, value.__qualname__)
-            own = self._class(value) if isinstance(value, type) else self._function(value)
-            return (module, value.__qualname__, own)
-        return None
+            self._start(value.__name__, ALL)
+            return ("module", value.__name__)
+        if isinstance(value, BuiltinFunctionType):
+            return (value.__module__, value.__qualname__)
+        if not isinstance(value, type | FunctionType):
+            return None
+        self._start(value.__module__, value.__qualname__.partition(".")[0])
+        name = (value.__module__, value.__qualname__)
+        is_made = isinstance(value, FunctionType) and "<" in value.__qualname__
+        return (*name, self._made(value)) if is_made else name
 
-    def _class(self, value: type) -> Any:
-        own = {name: item for name, item in vars(value).items() if name not in INCIDENTAL}
-        return (self.plain(value.__bases__), self._within_code(own))
+    def _start(self, module: str, name: str) -> None:
+        """Count the source of a name, or the version of the package that it is from."""
+        top = module.partition(".")[0]
+        if top not in sys.stdlib_module_names:
+            self.starts.add(f"{module}:{name}")
 
-    def _function(self, function: FunctionType) -> Any:
+    def _made(self, function: Any) -> Any:
+        """Return what tells functions apart that one statement has made."""
         held = [cell.cell_contents for cell in function.__closure__ or () if cell != type(cell)()]
         given = (function.__defaults__, function.__kwdefaults__, held)
-        return (self._bytecode(function.__code__, function.__globals__), self._within_code(given))
-
-    def _within_code(self, value: Any) -> Any:
-        self._depth += 1
-        try:
-            return self.plain(value)
-        finally:
-            self._depth -= 1
-
-    def _bytecode(self, code: CodeType, names: dict[str, Any]) -> Any:
-        constants = tuple(
-            self._bytecode(item, names) if isinstance(item, CodeType) else self._within_code(item)
-            for item in code.co_consts
-        )
-        used = tuple(self._used(name, code, names) for name in code.co_names)
-        return (code.co_code, constants, code.co_names, code.co_varnames, used)
-
-    def _used(self, name: str, code: CodeType, names: dict[str, Any]) -> Any:
-        """Return the value of a name in the code, if it is the user's own."""
-        if name not in names:
-            # An attribute or a builtin; or a module that is imported inside the function.
-            found = None if hasattr(builtins, name) else sys.modules.get(name)
-        else:
-            found = names[name]
-        if isinstance(found, ModuleType) and _outside(found.__name__) is None:
-            taken = [part for part in code.co_names if part in vars(found)]
-            return (found.__name__, tuple(self._within_code(vars(found)[part]) for part in taken))
-        return self._within_code(found)
+        return (_bytecode(function.__code__), self.plain(given))
 
     def _object(self, value: Any) -> Any:
         if is_dataclass(value):
@@ -238,12 +197,15 @@ class _Walk:
         try:
             made = value.__reduce_ex__(4)
         except (TypeError, AttributeError, PicklingError):
-            if self._depth:
-                return ("opaque", self.plain(type(value)))
             raise ParameterError(
                 f"{value!r} cannot be recognised when a run is resumed; use values that can be pickled"
             ) from None
         return self.plain(made if isinstance(made, str) else list(made[:3]))
+
+
+def _bytecode(code: CodeType) -> Any:
+    constants = [_bytecode(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts]
+    return (code.co_code, constants, code.co_names, code.co_varnames)
 
 
 def used_code(*starts: str, without: Collection[str] = ()) -> str:
@@ -274,20 +236,36 @@ def used_names(*starts: str, without: Collection[str] = ()) -> dict[str, str]:
     """Return the source of every name that `starts` reach, by name; arguments as in :func:`used_code`."""
     found: dict[str, str] = {}
     met: set[tuple[str, str]] = set()
+    sources: dict[str, _Source] = {}  # files may change between two walks
     waiting = [_split(start) for start in starts]
     while waiting:
         module, name = waiting.pop()
         if (module, name) in met or f"{module}:{name}" in without or module.startswith(IGNORED):
             continue
         met.add((module, name))
-        source = _source(module)
+        is_own = module.partition(".")[0] != PACKAGE  # the user's, or another package's
+        outside = _outside(module) if is_own else None
+        if outside is not None:
+            found[f"{module}:{name}"] = outside
+            continue
+        source = sources[module] if module in sources else _source(module)
         if source is None:
-            raise ParameterError(f"{module!r} is not a module of {PACKAGE}")
+            if is_own and _path_of(f"{module}.{name}") is not None:  # of a folder without __init__.py
+                waiting.append((f"{module}.{name}", ALL))
+                continue
+            raise ParameterError(
+                f"{module}:{name} is in no file; write it in a module of its own, so that its code is known"
+                if is_own
+                else f"{module!r} is not a module of {PACKAGE}"
+            )
+        sources[module] = source
+        if is_own:  # what another module puts into this one
+            waiting += [(target, ALL) for target in source.stars]
         if name == ALL:
             waiting += [(module, own) for own in (*source.statements, *source.imports)]
         elif name in source.imports:
             target, imported = source.imports[name]
-            if target.partition(".")[0] == PACKAGE:
+            if is_own or target.partition(".")[0] == PACKAGE:
                 waiting.append((target, imported or ALL))
         elif name in source.statements:
             # What a module does besides defining names may change any of them.
@@ -297,8 +275,10 @@ def used_names(*starts: str, without: Collection[str] = ()) -> dict[str, str]:
                 waiting += [(module, used) for part in parts for used in _names(part) if source.has(used)]
         elif _source(f"{module}.{name}") is not None:
             waiting.append((f"{module}.{name}", ALL))
-        else:
+        elif not is_own:
             raise ParameterError(f"{module}:{name} is not defined there")
+        else:  # made while the module ran
+            waiting.append((module, ALL))
     return found
 
 
@@ -317,6 +297,7 @@ class _Source:
     statements: dict[str, list[ast.stmt]] = field(default_factory=dict)
     imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     loose: list[ast.stmt] = field(default_factory=list)
+    stars: list[str] = field(default_factory=list)  # modules that all names are imported from
 
     def has(self, name: str) -> bool:
         return name in self.statements or name in self.imports
@@ -353,25 +334,26 @@ def _docstring_lines(node: Definition) -> set[int]:
     return set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
 
 
-@cache
 def _source(module: str) -> _Source | None:
     path = _path_of(module)
-    return None if path is None else read_source(path)
+    if path is None:
+        return None
+    return read_source(path.read_text(encoding="utf-8"), module, is_door=path.name == "__init__.py")
 
 
-def read_source(path: Path) -> _Source:
-    """Return the top-level statements of a file by the names that they define."""
-    text = path.read_text(encoding="utf-8")
+@lru_cache(maxsize=4096)
+def read_source(text: str, module: str, *, is_door: bool) -> _Source:
+    """Return the top-level statements of a module by the names that they define.
+
+    The ``__init__.py`` of a package (`is_door`) may import names when they are first asked for, and then says
+    where they are in what only type checkers run.
+    """
     found = _Source(text.splitlines())
-    for statement in _top_level(ast.parse(text).body):
-        if isinstance(statement, ast.Import):
-            for item in statement.names:
-                # `import a.b` binds a; `import a.b as c` binds a.b.
-                bound = item.asname or item.name.partition(".")[0]
-                found.imports[bound] = (item.name, None)
-        elif isinstance(statement, ast.ImportFrom):
-            for item in statement.names:
-                found.imports[item.asname or item.name] = (str(statement.module), item.name)
+    tree = ast.parse(text)
+    package = module if is_door else module.rpartition(".")[0]
+    for statement in _top_level(tree.body, is_door=is_door):
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            _add_imports(found, statement, package)
         elif isinstance(statement, Definition):
             found.statements.setdefault(statement.name, []).append(statement)
         elif names := list(_assigned(statement)):
@@ -379,18 +361,42 @@ def read_source(path: Path) -> _Source:
                 found.statements.setdefault(name, []).append(statement)
         elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
             found.loose.append(statement)
+    if module.partition(".")[0] != PACKAGE:
+        for node in ast.walk(tree):  # inside functions, too
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                _add_imports(found, node, package)
     return found
 
 
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements, those inside a top-level `if` or `try` as well, but not what only types need."""
+def _add_imports(found: _Source, statement: ast.Import | ast.ImportFrom, package: str) -> None:
+    if isinstance(statement, ast.Import):
+        for item in statement.names:
+            # `import a.b` binds a; `import a.b as c` binds a.b.
+            found.imports.setdefault(item.asname or item.name.partition(".")[0], (item.name, None))
+        return
+    target = statement.module or ""
+    if statement.level:
+        target = resolve_name("." * statement.level + target, package)
+    for item in statement.names:
+        if item.name == ALL:
+            found.stars.append(target)
+        else:
+            found.imports.setdefault(item.asname or item.name, (target, item.name))
+
+
+def _top_level(body: list[ast.stmt], *, is_door: bool) -> Iterator[ast.stmt]:
+    """Yield statements, those inside a top-level `if` or `try` as well.
+
+    What only types need is left out, but of doors.
+    """
     for statement in body:
         if isinstance(statement, ast.If):
-            if getattr(statement.test, "id", "") != "TYPE_CHECKING":
-                yield from _top_level([*statement.body, *statement.orelse])
+            if is_door or getattr(statement.test, "id", "") != "TYPE_CHECKING":
+                yield from _top_level([*statement.body, *statement.orelse], is_door=is_door)
         elif isinstance(statement, ast.Try):
             handlers = [inner for handler in statement.handlers for inner in handler.body]
-            yield from _top_level([*statement.body, *handlers, *statement.orelse, *statement.finalbody])
+            inside = [*statement.body, *handlers, *statement.orelse, *statement.finalbody]
+            yield from _top_level(inside, is_door=is_door)
         else:
             yield statement
 

@@ -411,4 +411,4 @@ class Parts:
 def job_fingerprint(job: Job) -> str:
     """Return a hash of all that decides what a replication of this job does: settings and code."""
     settings = {field.name: getattr(job, field.name) for field in fields(job)}
-    return fingerprint(settings, "orthobandit.simulation")
+    return fingerprint(settings, "orthobandit.simulation:simulate")

@@ -76,8 +76,6 @@ def _task_code(task: str, *makers: str) -> str:
 
     Computed once, since code does not change while it runs.
     """
-    if task.partition(".")[0] != PACKAGE:
-        return fingerprint((task, _task(task)))
     # What the settings name is walked by itself, so that a change of one policy leaves cells of others alone.
     return used_code(task, *makers, without=CATALOGUES)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.unit.simulation.test_resume import ENVIRONMENT, mine
-from tests.unit.simulation.toys import FixedPolicy
+from tests.unit.simulation.toys import FixedPolicy, nameless
 
 from inside.simulation import Job, job_fingerprint
 from orthobandit._foundation import fingerprint as _fingerprints
@@ -80,24 +80,33 @@ def test_an_edit_of_a_module_that_the_policy_uses_is_noticed(tmp_path, monkeypat
     assert len(found) == 2
 
 
+def with_a_line_more(read, edited, path, **how):
+    return read(path, **how) + "\nprint()" * (path == edited)
+
+
 def test_an_edit_of_the_package_is_noticed(monkeypatch):
     before = _fingerprint()
-    source = _fingerprints.ROOT / "policy" / "sbe.py"
-    read = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"# edited" * (path == source))
-    _fingerprints.package_code.cache_clear()
-    try:
-        assert _fingerprint() != before
-    finally:
-        monkeypatch.undo()
-        _fingerprints.package_code.cache_clear()
+    read = Path.read_text
+    for name, is_used in (("simulation/player.py", True), ("policy/sbe.py", False)):
+        source = _fingerprints.ROOT / name
+        with monkeypatch.context() as patch:
+            edited = partial(with_a_line_more, read, source)
+            patch.setattr(Path, "read_text", lambda path, edited=edited, **how: edited(path, **how))
+            assert (_fingerprint() != before) == is_used
     assert _fingerprint() == before
 
 
 def test_functions_without_a_name_are_told_apart_by_their_code():
-    made = [lambda: 1, lambda: 2, lambda: ENVIRONMENT, *(lambda k=k: k for k in (1, 2))]
+    made = nameless()
     assert len({_fingerprint(function) for function in made}) == len(made)
-    assert _fingerprint(lambda: 1) == _fingerprint(made[0])
+    assert _fingerprint(nameless()[0]) == _fingerprint(made[0])
+
+
+def test_code_that_is_in_no_file_is_refused():
+    names = {"__name__": "a notebook"}
+    exec("class Mine: pass", names)
+    with pytest.raises(ParameterError, match="a notebook:Mine is in no file; write it in a module"):
+        _fingerprint(names["Mine"])
 
 
 def test_a_setting_that_cannot_be_told_apart_is_refused():

@@ -5,7 +5,6 @@ import shutil
 import pytest
 
 from inside.study import Cell
-from orthobandit._foundation import fingerprint as module
 from orthobandit._foundation.fingerprint import ROOT, used_code, used_names
 from orthobandit.errors import ParameterError
 from orthobandit.study import cells
@@ -25,7 +24,6 @@ def package(tmp_path, monkeypatch):
         forget()
 
     def forget():
-        module._source.cache_clear()
         cells._task_code.cache_clear()
 
     forget()
@@ -113,3 +111,33 @@ def test_the_catalogues_exist(name):
 def test_an_unknown_start_is_refused(start, message):
     with pytest.raises(ParameterError, match=message):
         used_code(start)
+
+
+def test_a_users_modules_are_read_wherever_they_are_imported(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = tmp_path / "mine_too"
+    folder.mkdir()
+    files = {
+        "__init__.py": "from .constants import *\n",
+        "constants.py": "SHARE = 0.5\n",
+        "late.py": "def late(x):\n    import scipy.fft, mine_loose.one\n    return x, mine_loose, scipy\n",
+        "policy.py": (
+            "from . import SHARE\n\ndef plan():\n    from .late import late\n    return late(SHARE)\n"
+        ),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (tmp_path / "mine_loose").mkdir()  # without __init__.py
+    (tmp_path / "mine_loose" / "one.py").write_text("ONE = 1\n")
+    before = used_names("mine_too.policy:plan")
+    assert {"mine_too.policy:plan", "mine_too.late:late", "mine_too.constants:SHARE"} <= set(before)
+    assert "mine_loose.one:ONE" in before
+    assert not any(name.startswith("scipy.fft.") for name in before)  # by version
+    hashed = used_code("mine_too.policy:plan")
+    (folder / "constants.py").write_text("SHARE = 0.25\n")
+    assert used_code("mine_too.policy:plan") != hashed
+    (folder / "constants.py").write_text("SHARE = 0.5  # a half\n")
+
+
+def test_names_that_a_package_imports_late_are_found():
+    assert "orthobandit.policy.sbe:SBE" in used_names("orthobandit:SBE")

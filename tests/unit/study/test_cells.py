@@ -1,11 +1,9 @@
 import importlib
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
-from inside._foundation import ROOT, package_code
 from orthobandit.errors import DamagedFileWarning, ParameterError
 from orthobandit.study import cells
 from orthobandit.study.cells import Cache, Cell, compute
@@ -67,28 +65,6 @@ def test_the_key_knows_the_code_of_a_task_and_of_what_it_uses(tmp_path, monkeypa
         keys.append(Cell("own_task:task", {}).key)
     assert keys[0] == keys[2]
     assert keys[0] != keys[1]
-
-
-def test_the_key_of_a_study_follows_the_imports_of_its_task(monkeypatch):
-    sources = []
-    read = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: sources.append(path) or read(path))
-    package_code.cache_clear()
-    package_code("orthobandit.reproduction.tasks")
-    names = {path.relative_to(ROOT).as_posix() for path in sources}
-    assert {
-        "reproduction/tasks.py",
-        "study/spec.py",
-        "simulation/runner.py",
-        "policy/sbe.py",
-        "_foundation/linalg.py",
-    } <= names
-    assert not names & {
-        "cli/__init__.py",
-        "reproduction/charts.py",
-        "reproduction/report.py",
-        "testing/__init__.py",
-    }
 
 
 def test_a_result_that_is_not_plain_leaves_no_file(tmp_path):
