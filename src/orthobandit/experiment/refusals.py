@@ -17,11 +17,11 @@ from orthobandit.errors import (
 UNKNOWN_METRIC = "metric"
 # Errors of rewards, by the reason that is counted, and the words of a report.
 REASONS: dict[str, tuple[type[OrthobanditError], str]] = {
-    "late": (ClosedError, "came after their proposal was settled"),
-    "unknown": (UnknownProposalError, "were of proposals that were never asked for"),
-    "conflict": (ConflictError, "contradicted a value that was told before"),
-    "invalid": (RewardError, "were no finite numbers in the declared range"),
-    UNKNOWN_METRIC: (RewardError, "named a metric that the experiment does not have"),
+    "late": (ClosedError, "after their proposal was settled"),
+    "unknown": (UnknownProposalError, "for proposals that were never asked for"),
+    "conflict": (ConflictError, "against a value that was told before"),
+    "invalid": (RewardError, "no finite number in the declared range"),
+    UNKNOWN_METRIC: (RewardError, "for a metric that the experiment does not have"),
 }
 
 
@@ -75,7 +75,7 @@ def refused_words(counts: Mapping[str, int]) -> str:
     Examples
     --------
     >>> refused_words({"invalid": 1, "late": 1200})
-    '1,201 rewards were refused: 1,200 came after their proposal was settled, 1 were no finite numbers in...'
+    '1,201 rewards were refused: 1,200 after their proposal was settled, 1 no finite number in the declar...'
     """
     parts = [f"{counts[reason]:,} {words}" for reason, (_, words) in REASONS.items() if counts.get(reason)]
     total = sum(counts.values())

@@ -129,7 +129,7 @@ def test_a_metric_that_is_none_is_an_error_of_the_whole_call_and_is_counted():
     report = experiment.report()
     assert report.refused == {"metric": 5}
     assert report.metrics[0].provisional == 0
-    assert "5 rewards were refused: 5 named a metric that the experiment does not have" in report.warnings
+    assert "5 rewards were refused: 5 for a metric that the experiment does not have" in report.warnings
 
 
 def test_a_report_counts_what_was_refused_by_reason():
@@ -140,9 +140,8 @@ def test_a_report_counts_what_was_refused_by_reason():
     report = experiment.report()
     assert report.refused == {"late": 3, "unknown": 1, "conflict": 1, "invalid": 1}
     words = (
-        "6 rewards were refused: 3 came after their proposal was settled, 1 were of proposals that were never"
-        " asked for, 1 contradicted a value that was told before, 1 were no finite numbers in the declared"
-        " range"
+        "6 rewards were refused: 3 after their proposal was settled, 1 for proposals that were never asked"
+        " for, 1 against a value that was told before, 1 no finite number in the declared range"
     )
     assert words in report.warnings
     assert words in str(report)

@@ -95,7 +95,7 @@ def test_one_late_reward_of_many_does_not_lose_the_others(live):
     assert "its window of 1 minute has passed" in str(late.error)
     report = live.report()
     assert (report.settled, report.refused) == (301, {"late": 1})
-    assert "1 reward was refused: 1 came after their proposal was settled" in report.warnings
+    assert "1 reward was refused: 1 after their proposal was settled" in report.warnings
     key = live.once("batch")
     assert live.once("batch").tell_many([early.id], [1.0])[0].index == 0
     assert str(key.tell_many([early.id], [1.0])[0].error) == str(late.error)  # answered as before

@@ -169,7 +169,11 @@ class Telling:
         start = 0
         for request in requests:
             end = start + len(request.numbers)
-            own = tuple(replace(one, index=one.index - start) for one in refused if start <= one.index < end)
+            own = tuple(
+                replace(refusal, index=refusal.index - start)
+                for refusal in refused
+                if start <= refusal.index < end
+            )
             answers.append(own if request.is_batch else own[0].error if own else None)
             start = end
         return answers

@@ -333,4 +333,4 @@ def _tell(turn: Turn, store: Store, batch: Batch, ids: Whole, out: Exposed) -> N
         rows = np.flatnonzero(~np.isnan(batch.rewards[name]) & (ids > 0))
         refused = transaction.tell(turn, store, ids[rows], {name: batch.rewards[name][rows]})
         out.told += len(rows) - len(refused)
-        out.refused.extend(Refusal(int(rows[one.index]), name, one.error) for one in refused)
+        out.refused.extend(Refusal(int(rows[row.index]), name, row.error) for row in refused)

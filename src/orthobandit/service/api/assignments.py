@@ -226,7 +226,7 @@ async def _answer_tell_many(experiment: AsyncExperiment, body: TellManyBody) -> 
     is_named = isinstance(body.rewards, dict)
     answer = ToldManyAnswer(
         told=len(body.ids) - len(refused),
-        refused=[RefusedAnswer.of(one, "ids", is_named=is_named) for one in refused],
+        refused=[RefusedAnswer.of(refusal, "ids", is_named=is_named) for refusal in refused],
     )
     return answer.model_dump_json().encode()
 

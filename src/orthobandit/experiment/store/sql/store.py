@@ -203,12 +203,12 @@ class SQLStore(LockedForkable):
         reader = self._ready()
         with self._cursor() as cursor:
             reader.proposals(cursor, numbers)  # refuses those that were never drawn
-            found = [
+            outcomes = [
                 outcome
                 for first, last in _stretches(sorted({int(number) for number in numbers}))
                 for outcome in reader.outcomes(cursor, first - 1, last)
             ]
-        by_number = {outcome.proposal.number: outcome for outcome in found}
+        by_number = {outcome.proposal.number: outcome for outcome in outcomes}
         return [by_number[int(number)] for number in numbers]
 
     def distribution(self, number: int) -> dict[str, Any]:
