@@ -125,7 +125,7 @@ def _no_ratio(cells: Cells) -> Diagnostic:
         f" (p-value {chance_words(p_value).removeprefix('= ')} at one look)"
     )
     words += (
-        f" The split moved:{seen}. Arms are compared within periods, so that this alone misleads nobody."
+        f" The split moved:{seen}. Arms are compared within periods, so this alone biases no gap."
         if p_value <= ALARM
         else f" Shares of periods are alike as far as rows tell:{seen}."
     )
