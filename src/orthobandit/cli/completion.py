@@ -1,4 +1,8 @@
-"""`orthobandit completion`: print a script that lets a shell complete commands, options and values."""
+"""`orthobandit completion`: print a script that lets a shell complete commands, options and values.
+
+Not by shtab (1.13): of an option that takes several values, as ``--policy anytime sbe``, its scripts complete
+the first alone in zsh and fish.
+"""
 
 import re
 from argparse import Action, ArgumentParser, Namespace
