@@ -143,7 +143,7 @@ def contradictions_of_surfaces(experiment, report):
         warning = news[SAMPLE_RATIO]["warning"]
         never(not warning or not any(warning in note for note in data["warnings"]), "webhook: no warning")
     if personal is not None:
-        out += _contradictions_of_rules(data, text, document, retired)
+        out += _contradictions_of_rules(data, text, document, retired, left)
     elif document is not None:
         claim = document["claim"]
         never(claim["declared"] != best or claim["held"] != held, "certificate: it declares another arm")
@@ -158,7 +158,7 @@ def _document_of(experiment):
         return None
 
 
-def _contradictions_of_rules(data, text, document, retired):
+def _contradictions_of_rules(data, text, document, retired, left):
     """Return what a personalised experiment says of rules that name arms which were retired."""
     personal = data["personal"]
     out = []
@@ -179,6 +179,17 @@ def _contradictions_of_rules(data, text, document, retired):
     claim = document["claim"]
     if claim["best"] not in (None, personal["best"]):
         out.append("certificate: it names another best rule")
+    if claim["best"] in gone or (claim["best"] is not None and len(left) == 1):
+        out.append("retired: the certificate names such a rule as the best")
+    visitors = [entry for entry in document["entries"] if entry["entry"] == "visitor"]
+    held = sum(entry["held"] for entry in visitors)
+    alone = sum(not entry["held"] and np.count_nonzero(entry["probabilities"]) == 1 for entry in visitors)
+    if held and f"{held} were held out" not in claim["sentence"]:
+        out.append("certificate: its sentence does not tell of the holdout")
+    if alone and f"{alone} visitors had one arm" not in claim["sentence"]:
+        out.append("certificate: its sentence does not tell of offers of one arm")
+    if any(repr(label) not in claim["sentence"].partition("retired")[2] for label in retired):
+        out.append("certificate: its sentence does not tell of retirements")
     return out
 
 

@@ -2176,7 +2176,9 @@ class RuleRun:
         self.silence = settings["silence"]
         verdict.need(self.silence in ("zero", "missing"), f"silence counts as {self.silence!r}")
         names = {"kind", "labels", "columns", "written", "confidence", "delta", "explore"}
-        check_names("settings", settings, names | {"silence", "key", "experiment"}, verdict)
+        check_names("settings", settings, names | {"silence", "holdout", "key", "experiment"}, verdict)
+        self.holdout = float(settings["holdout"])
+        verdict.need(0 <= self.holdout < 1, f"the holdout is {self.holdout}")
         self.floor = explore / k
         m = len(texts) - 1
         self.tuning = np.zeros((3, m))
@@ -2194,6 +2196,10 @@ class RuleRun:
         self.visitors = 0
         self.settled = 0
         self.missing = 0
+        self.held = 0  # visitors of the holdout
+        self.alone = 0  # others whose offer had one arm
+        self.offered = np.zeros(k, dtype=int)  # others whose offer had each arm
+        self.retired: set[int] = set()
         self.waiting: list[dict[str, Any]] = []  # visitors without a reward, in the order of draws
         self.next = 0
         self.where = ""
@@ -2205,6 +2211,8 @@ class RuleRun:
             self.meet(entry)
         elif entry["entry"] == "reward":
             self.settle(entry)
+        elif entry["entry"] == "retire":
+            self.retire(entry)
         else:
             raise ValueError(f"no entry is a {entry['entry']!r}")
 
@@ -2239,8 +2247,21 @@ class RuleRun:
         )
         if entry["held"]:
             verdict.need(arm == 0, f"{where}: the holdout is shown the first arm")
+            verdict.need(self.holdout > 0, f"{where}: it is held out, and nobody is to be")
+            self.held += 1
         else:
             self.waiting.append(entry)
+            self.offered += p > 0
+            self.alone += int(np.count_nonzero(p) == 1)
+
+    def retire(self, entry: dict[str, Any]) -> None:
+        """Take an arm out: rules that name it cannot be the best any more. One arm stays."""
+        check_names(self.where, entry, {"entry", "arm"}, self.verdict)
+        arm = entry["arm"]
+        is_left = type(arm) is int and 0 <= arm < len(self.labels) and arm not in self.retired
+        self.verdict.need(is_left, f"{self.where}: arm {arm!r} cannot be retired")
+        self.retired.add(arm)
+        self.verdict.need(len(self.retired) < len(self.labels), f"{self.where}: all arms are retired")
 
     def settle(self, entry: dict[str, Any]) -> None:
         """Count the reward of the visitor who has waited longest: no other may settle before."""
@@ -2363,15 +2384,24 @@ def check_rules(document: dict[str, Any], verdict: Verdict) -> None:
         check_names(f"the gain of {name!r}", gain, names, verdict)
         ends[name] = (low, high)
         said.append(f"{name!r} {low:.6g} to {high:.6g}, {word}")
-    most = max(low for low, _ in ends.values())
-    possible = [name for name in now.names if ends[name][1] >= most]
-    best = possible[0] if len(possible) == 1 else None
+    # Nobody can be shown what a rule with a retired arm says; with one arm left there is nothing to compare.
+    named = [{arm for arm, _ in rule.cases} for rule in now.rules]
+    kept = [name for name, arms in zip(now.names, named, strict=True) if not arms & now.retired]
+    most = max((ends[name][0] for name in kept), default=0.0)
+    possible = [name for name in kept if ends[name][1] >= most]
+    is_alone = len(now.labels) - len(now.retired) < 2
+    best = possible[0] if len(possible) == 1 and not is_alone else None
+    retired = [now.labels[arm] for arm in sorted(now.retired)]
     found = {
         "over": reference,
         "visitors": now.settled,
         "missing": now.missing,
         "possible": possible,
         "best": best,
+        "retired": retired,
+        "held": now.held,
+        "alone": now.alone,
+        "offered": dict(zip(now.labels, now.offered.tolist(), strict=True)),
     }
     for name, right in found.items():
         same = claim[name] == right and type(claim[name]) is type(right)
@@ -2379,8 +2409,13 @@ def check_rules(document: dict[str, Any], verdict: Verdict) -> None:
     check_names("the claim", claim, {*found, "gains", "sentence"}, verdict)
     more = [f"and {len(said) - NAMED} more"] if len(said) > NAMED else []
     sure = f"a wrong interval in at most {100 * now.delta:.12g} % of experiments ({now.mode.words})"
-    proven = [f"{best!r} is the best of {len(now.names)} rules"] if best is not None else []
+    whose = " that name no retired arm" if retired else ""
+    proven = [f"{best!r} is the best of {len(kept)} rules{whose}"] if best is not None else []
     left = [f"rewards of {now.missing} more are missing"] if now.missing else []
+    if now.alone or now.held:
+        left.append(f"{now.alone} visitors had one arm, {now.held} were held out")
+    if retired:
+        left.append(f"retired: {', '.join(map(repr, retired))}")
     words = "; ".join([*said[:NAMED], *more, *proven, sure, *left])
     verdict.claim = f"earned over {reference!r} per visitor, of {now.settled}: {words}"
 

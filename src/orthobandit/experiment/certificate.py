@@ -1,6 +1,6 @@
 """Certificates of decisions: the few kilobytes from which anybody can recompute a claim."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from orthobandit.experiment.report.report import report_of
 from orthobandit.experiment.settings import Settings
 from orthobandit.policy.anytime import AnytimeElimination, AnytimeState
 from orthobandit.policy.contextual.personalised import Personalised
+from orthobandit.policy.contextual.rule_text import arms_named
 from orthobandit.verify import verdict_of
 
 
@@ -131,7 +132,7 @@ def certify_rules(settings: Settings, entries: Iterable[tuple[int, Entry]]) -> C
     for _, entry in entries:
         ledger.apply(entry)
     chain = _record_of(feed).chain
-    claim = _rules_claim(feed)
+    claim = _rules_claim(feed, chain.entries())
     _check_best(ledger, claim["best"])
     try:
         return Certificate.make(chain, claim)
@@ -154,16 +155,22 @@ def _check_best(ledger: Ledger, best: str | None) -> None:
     )
 
 
-def _rules_claim(feed: PersonalFeed) -> dict[str, Any]:
+def _rules_claim(feed: PersonalFeed, entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the claim about the gains of rules; infinite ends as null."""
     comparison = feed.state.comparison
-    possible = list(comparison.possible_best())
+    labels = feed.arms.labels
+    retired = [labels[arm] for arm in np.flatnonzero(feed.retired)]
+    kept = [name for name, rule in comparison.rules.items() if not {*arms_named(rule)} & {*retired}]
+    possible = list(comparison.possible_best(kept))
+    is_alone = len(labels) - len(retired) < 2  # then there is nothing to compare
     return {
         "over": comparison.reference,
         "visitors": comparison.rounds,
         "missing": 0 if feed.record is None else feed.record.missing,
         "possible": possible,
-        "best": possible[0] if len(possible) == 1 else None,
+        "best": possible[0] if len(possible) == 1 and not is_alone else None,
+        "retired": retired,
+        **_offers_claim(labels, entries),
         "gains": [
             {
                 "rule": gain.rule,
@@ -175,6 +182,18 @@ def _rules_claim(feed: PersonalFeed) -> dict[str, Any]:
             }
             for gain in comparison.gains()
         ],
+    }
+
+
+def _offers_claim(labels: Sequence[str], entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return how many visitors were held out, had one arm, or were offered each arm."""
+    visitors = [entry for entry in entries if entry["entry"] == "visitor"]
+    judging = [entry["probabilities"] for entry in visitors if not entry["held"]]
+    on_offer = np.reshape(np.array(judging, dtype=np.float64) > 0, (len(judging), len(labels)))
+    return {
+        "held": len(visitors) - len(judging),
+        "alone": int(np.count_nonzero(on_offer.sum(axis=1) == 1)),
+        "offered": dict(zip(labels, on_offer.sum(axis=0).tolist(), strict=True)),
     }
 
 

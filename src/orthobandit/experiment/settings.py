@@ -291,7 +291,9 @@ class Settings:
         """Return the commitment made before the first draw; None for policies without certificates."""
         rest = {name: value for name, value in self.to_json().items() if name != "key"}
         if isinstance(self.policy, Personalised):
-            return rule_commitment(self.policy, self.arms, self.key, self.silence, rest)
+            return rule_commitment(
+                self.policy, self.arms, self.key, rest, silence=self.silence, holdout=self.holdout
+            )
         if not isinstance(self.policy, AnytimeElimination):
             return None
         return commitment_of(self.policy, self.arms, self.key, rest)

@@ -111,6 +111,60 @@ def test_a_rule_that_is_proven_best_is_named():
     assert "'to each' is the best of 3 rules" in claim["sentence"]
 
 
+def test_it_tells_of_the_holdout_of_offers_of_one_arm_and_of_retirements():
+    experiment = play(begun(rewards=None, holdout=0.2), 300)
+    rng = np.random.default_rng(5)
+    contexts = visitors(rng, 30)
+    shown = experiment.ask_many(30, context=contexts, available=["C"])
+    experiment.tell_many([one.id for one in shown], rewards_of(rng, [one.arm for one in shown], contexts))
+    experiment.retire("C")
+    play(experiment, 60, seed=2)
+    document = experiment.certificate().document
+    claim = document["claim"]
+    assert alone.verify(document).problems == []
+    assert document["settings"]["holdout"] == 0.2
+    held = sum(one["held"] for one in entries_of(document, "visitor"))
+    assert (claim["held"], claim["alone"], claim["retired"]) == (held, 30, ["C"])
+    assert claim["offered"]["A"] == 360 - held
+    assert claim["offered"]["B"] == 360 - held
+    assert claim["offered"]["C"] <= 330
+    assert f"30 visitors had one arm, {held} were held out; retired: 'C'" in claim["sentence"]
+    assert not {"C for all", "by the hour"} & {*claim["possible"]}
+
+
+@pytest.mark.slow
+def test_a_rule_that_names_a_retired_arm_is_not_certified_as_the_best():
+    arms = ArmSet.one_hot(3, labels=["A", "B", "C"])
+    experiment = Experiment.memory(arms, Personalised(["hour"], explore=0.6), rewards="unknown", key=KEY)
+    rates = np.array([0.05, 0.95, 0.3])
+
+    def play_on(count):
+        shown = experiment.ask_many(count, context=[{"hour": float(k % 24)} for k in range(count)])
+        chances = rates[[one.arm for one in shown]]
+        draws = np.random.default_rng(count).random(count)
+        experiment.tell_many([one.id for one in shown], (draws < chances).astype(float))
+
+    play_on(700)
+    assert "'B for all' is the best of 3 rules;" in experiment.certificate().document["claim"]["sentence"]
+    experiment.retire("B")
+    play_on(701)
+    claim = experiment.certificate().document["claim"]
+    assert claim["best"] == "C for all"
+    assert "'C for all' is the best of 2 rules that name no retired arm" in claim["sentence"]
+    experiment.retire("A")
+    claim = experiment.certificate().document["claim"]
+    assert (claim["possible"], claim["best"]) == (["C for all"], None)
+    assert "is the best" not in claim["sentence"]
+
+
+def test_nobody_is_held_out_where_there_is_no_holdout(documents):
+    document = deepcopy(documents["bounded"])
+    entry = next(one for one in entries_of(document, "visitor") if one["arm"] == 0)
+    entry["held"] = True
+    problems = alone.verify(reseal(document)).problems
+    assert any("it is held out, and nobody is to be" in problem for problem in problems)
+
+
 def test_it_holds_no_unit_and_no_column_that_rules_do_not_look_at():
     experiment = play(begun(rules={"B on telephones": "B if mobile >= 0.5 else A"}), 20)
     text = json.dumps(experiment.certificate().document)
@@ -206,6 +260,13 @@ def set_delta(document):
     document["settings"]["delta"] /= 2
 
 
+def take_an_arm_back(document):
+    document["entries"].append({"entry": "retire", "arm": 1})
+
+
+LIES_OF_OFFERS = {"held": 1, "alone": 1, "retired": ["B"], "offered": {"A": 240, "B": 240, "C": 0}}
+
+
 def explore_more(document):
     document["settings"]["explore"] /= 2
 
@@ -225,6 +286,7 @@ LIES = [
     draw_another_arm,
     turn_a_rule,
     set_delta,
+    take_an_arm_back,
 ]
 
 
@@ -246,6 +308,7 @@ def test_lies_about_the_declared_range_are_found_out(documents, lie):
 @pytest.mark.parametrize(
     "change",
     [
+        *({name: value} for name, value in LIES_OF_OFFERS.items()),
         {"over": "B for all"},
         {"visitors": 241},
         {"missing": 1},

@@ -293,6 +293,8 @@ class PersonalFeed(PolicyFeed):
             raise ParameterError("the last arm cannot be retired; stop the experiment instead")
         out: Mask = np.arange(len(self.arms)) == arm
         self.retired = self.retired | out
+        if self.record is not None:
+            self.record.retire(arm)
 
     def extend(self, arms: ArmSet) -> None:  # noqa: ARG002 - the contract
         """Refuse new arms: the rules and their share of δ were fixed before the first visitor."""

@@ -205,7 +205,7 @@ def rule_columns(policy: Personalised, arms: ArmSet) -> tuple[str, ...]:
 
 
 def rule_commitment(
-    policy: Personalised, arms: ArmSet, key: str, silence: str, settings: Any
+    policy: Personalised, arms: ArmSet, key: str, settings: Any, *, silence: str, holdout: float
 ) -> dict[str, Any]:
     """Return the commitment made before the first draw: settings of the claims, and two hashes.
 
@@ -215,10 +215,12 @@ def rule_commitment(
     arms : ArmSet
     key : str
         The key of the draws, of which only the hash is recorded.
-    silence : {"zero", "missing"}
-        How a visitor without a reward counts.
     settings : plain values
         All settings of the experiment but the key; only their hash is recorded.
+    silence : {"zero", "missing"}
+        How a visitor without a reward counts.
+    holdout : float
+        Share of visitors who are always shown the reference arm, and judge no rule.
     """
     written: Sequence[tuple[str, str]] = tuple(policy.rules)  # type: ignore[arg-type]
     return {
@@ -230,6 +232,7 @@ def rule_commitment(
         "delta": policy.rules_delta,
         "explore": policy.explore,
         "silence": silence,
+        "holdout": holdout,
         "key": hash_text(f"key of draws\n{key}"),
         "experiment": hash_values(settings),
     }
@@ -291,6 +294,10 @@ class RuleRecord:
         """Record the settled reward of a visitor; None if it is missing."""
         self.missing += reward is None
         self.chain.add({"entry": "reward", "visitor": number, "reward": reward})
+
+    def retire(self, arm: int) -> None:
+        """Record that an arm is offered to nobody any more."""
+        self.chain.add({"entry": "retire", "arm": arm})
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; entries are not kept."""
