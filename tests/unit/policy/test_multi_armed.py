@@ -93,4 +93,4 @@ def test_a_uniform_state_of_other_arms_is_refused():
     with pytest.raises(ParameterError, match="other arms"):
         UniformAllocation().load(ArmSet.one_hot(2), data)
     with pytest.raises(ParameterError, match="no entry 'tally'"):
-        UniformAllocation().load(ARMS, {})
+        UniformAllocation().load(ARMS, {"format": data["format"]})
