@@ -10,12 +10,11 @@ from threading import Event, Thread
 import pytest
 import sqlalchemy as sa
 
-from inside.service import Kept, Registry, back_up, check, restore
+from inside.service import ROLES, Kept, Registry, back_up, check, restore
 from orthobandit import AnytimeElimination, ArmSet, Experiment
 from orthobandit.cli import main
 from orthobandit.cli import service as commands
 from orthobandit.errors import FileFormatError, ParameterError, StorageError, VersionError
-from orthobandit.service.http import auth
 from service_samples import served, token_of
 
 NUMBERS = count()
@@ -272,4 +271,4 @@ def test_a_restored_file_is_for_its_owner_alone(filled, tmp_path):
 
 
 def test_the_command_offers_the_roles_that_there_are():
-    assert set(commands.ROLES) == set(auth.ROLES)
+    assert set(commands.ROLES) == set(ROLES)

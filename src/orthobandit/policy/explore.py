@@ -300,5 +300,5 @@ class UniformAllocation:
     def load(self, arms: ArmSet, data: dict[str, Any]) -> UniformState:
         """Invert :meth:`dump`."""
         check_state(data)
-        batch = np.shape(data["tally"]["counts"])[:-1]
+        batch = np.shape(data.get("tally", {}).get("counts"))[:-1]  # without a tally the next line refuses
         return UniformState(arms, load_tally(data, "tally", (*batch, len(arms))))
