@@ -38,6 +38,7 @@ ANSWERS = {
 }
 # What differs between two servers that hold the same: secrets of sessions, and when they began.
 VARYING = {
+    r'data-version="\w+"': 'data-version="<hash>"',
     r"\b1(7[7-9]|[89]\d)\d{7}\.\d+": '"<time>"',
     r"<td>\d+ \w+ \d\d:\d\d:\d\d</td>": "<td><time></td>",
     r"here since [-\d]+ [:\d]+ UTC": "here since <time>",
