@@ -473,7 +473,8 @@ def test_the_first_sentence_names_the_two_arms_whose_gap_is_the_closest():
         {"at": np.arange(3000) // 100, "arm": np.array(list("abc"))[arms], "y": rewards},
     )
     found = analyse(log, arm="arm", reward="y", time="at", split="equal")
-    assert "'c' can be dropped; 2 are left. If the gap of 'b' over 'a' is as estimated (" in found.sentence
+    assert "'c' can be dropped; 2 are left. If this split goes on, " in found.sentence
+    assert " more rows decide on the gap of 'b' over 'a' (" in found.sentence
     # More rows are for those who may look again.
     once = "are for one look at a size fixed beforehand, and it did not decide"
     assert not any(once in note for note in found.notes)

@@ -133,7 +133,7 @@ def _lowest(v: float, goal: float, rho: float, offsets: Array, multiples: Array)
 
 
 @compiled
-def _mixture(total: float, v: float, rho: float, offsets: Array, multiples: Array) -> tuple[float, float]:
+def log_mixture(total: float, v: float, rho: float, offsets: Array, multiples: Array) -> tuple[float, float]:
     """Return the logarithm of the mixture at S > 0, and its slope in S."""
     most = -np.inf
     summed = 0.0
@@ -160,7 +160,7 @@ def _reaches(total: Array, v: Array, goal: Array, rho: Array, offsets: Array, mu
     for i in range(v.size):
         # No mixture is above 2·exp(S²/2V).
         if total[i] > 0.0 and total[i] * total[i] >= 2.0 * v[i] * (goal[i] - LOG_TWO):
-            out[i] = _mixture(total[i], v[i], rho[i], offsets, multiples)[0] >= goal[i]
+            out[i] = log_mixture(total[i], v[i], rho[i], offsets, multiples)[0] >= goal[i]
     return out
 
 
@@ -171,10 +171,10 @@ def _roots(v: Array, goal: Array, rho: Array, offsets: Array, multiples: Array) 
     for i in range(v.size):
         # One component alone reaches the goal no sooner than all of them, and hardly later.
         low, high = 0.0, sqrt(_lowest(v[i], goal[i], rho[i], offsets, multiples)[1])
-        value, slope = _mixture(high, v[i], rho[i], offsets, multiples)
+        value, slope = log_mixture(high, v[i], rho[i], offsets, multiples)
         while value < goal[i]:
             low, high = high, 2.0 * high
-            value, slope = _mixture(high, v[i], rho[i], offsets, multiples)
+            value, slope = log_mixture(high, v[i], rho[i], offsets, multiples)
         here = high
         for _ in range(STEPS):
             step = (value - goal[i]) / slope
@@ -188,6 +188,6 @@ def _roots(v: Array, goal: Array, rho: Array, offsets: Array, multiples: Array) 
             here = here - step + 0.1 * TOLERANCE * here
             if not low < here < high:
                 here = 0.5 * (low + high)
-            value, slope = _mixture(here, v[i], rho[i], offsets, multiples)
+            value, slope = log_mixture(here, v[i], rho[i], offsets, multiples)
         out[i] = high
     return out

@@ -1,120 +1,109 @@
 """The sentences of a report: advice, outlook, notes, and how sure it is."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthobandit._foundation.types import Array
-from orthobandit.arms import ArmSet
 from orthobandit.estimate.confidence.coherence import Coherent
 from orthobandit.estimate.follow.guardrails import Judged, rail_words
 from orthobandit.experiment.ledger.ledger import Ledger
 from orthobandit.experiment.refusals import refused_words
 from orthobandit.experiment.report.conclusion import Conclusion, Standing
+from orthobandit.policy.anytime import AnytimeElimination
+from orthobandit.policy.anytime.forward import (
+    FAR_FROM_START,
+    MAX_ARMS,
+    ends_of,
+    race_for_gap,
+    race_of,
+)
 from orthobandit.policy.base import Decision
-from orthobandit.showing.numbers import about, duration_words, risk_percent, sure_percent
-from orthobandit.theory import identification_limit
+from orthobandit.showing.numbers import about, duration_words, finite, risk_percent, sure_percent
 
 # Settled proposals before which nobody needs to hear how to set up the next experiment.
 FEWEST_TO_ADVISE = 100
 FEW_SETTLED = 10  # visitors for each arm or rule, before which nobody should look at who leads
 FEWEST_TO_FORESEE = 30  # settled proposals: level and spread of fewer are no ground for a forecast
-MAX_FORESEEN_ARMS = 100  # arms; a forecast of more would take longer than the rest of a report
-# Rounds that anytime elimination takes, in units of the limit for any method: the median over 20 runs each of
-# ten instances of 2 to 6 arms was 1.2 to 3.2, mostly near 2.
-ROUNDS_OVER_LIMIT = 2.0
 SMALL_LIFT = 0.1  # what a forecast supposes, and its words say, while nothing is known of the gaps
-SOON_SHARE = 0.05  # of the visitors so far: what is left then is no number worth saying
 MAX_FORESEEN_VISITORS = 1e9  # visitors
-CLEAR_ERRORS = (
-    1.3  # standard errors between the best two arms, below which a forecast says only how long at least
-)
 
 
 class Outlook(NamedTuple):
-    """When an experiment may end: a sentence, and the number of settled proposals in all."""
+    """When an experiment may end.
+
+    Attributes
+    ----------
+    words : str
+        In one sentence; empty if it has ended, cannot be forecast, or the advice says it.
+    expected : float or None
+        Settled proposals in all before which half of the forecasts end.
+    between : (float, float or None) or None
+        The same for 5 % and for 80 % of them; None for an end that is not known.
+    """
 
     words: str
     expected: float | None
+    between: tuple[float, float | None] | None
 
 
-def foresee(
-    ledger: Ledger, decision: Decision, coherent: Coherent, estimates: Array, conclusion: Conclusion
-) -> Outlook:
-    """Forecast when an arm may be declared, if the arms are as far apart as they look.
+NO_OUTLOOK = Outlook("", None, None)
 
-    The forecast is a multiple of the least number of rounds that any method needs on average
-    (:func:`~orthobandit.theory.identification_limit`) for the arms that may be the best. While too little is
-    settled to estimate gaps, the best arm is assumed to be a tenth better than the others.
+
+def foresee(ledger: Ledger, state: Any, decision: Decision, conclusion: Conclusion) -> Outlook:
+    """Forecast when an arm may be declared: the rule simulated forward from what is known.
+
+    See :mod:`orthobandit.policy.anytime.forward`. Before anything is known, one arm is taken to be a tenth
+    better than all others. Nothing is said of other policies, whose rules nobody has simulated.
 
     Parameters
     ----------
     ledger : Ledger
+    state : object
+        The policy's, pending rounds included.
     decision : Decision
-    coherent : Coherent
-    estimates : (K,) array
-        Of each arm's gap to the reference arm.
     conclusion : Conclusion
     """
-    nothing = Outlook("", None)
+    policy = ledger.settings.policy
     # Whoever must not act need not wait either.
     is_over = conclusion.standing not in (Standing.EARLY, Standing.OPEN) or int(decision.declared) >= 0
-    may_fail = 1.0 - decision.certainty
-    possible = np.flatnonzero(coherent.possible)
-    if is_over or not 0 < may_fail < 0.5 or not 1 < len(possible) <= MAX_FORESEEN_ARMS:
-        return nothing
-    average = ledger.gap_intervals[0].average(ledger.feed.plans)
-    if average is None or not average.deviation > 0 or ledger.arms.dimension == 0:
-        return nothing
     settled = ledger.waiting.first - 1
-    if settled < FEWEST_TO_FORESEE:
-        return nothing
-    epsilon = float(getattr(ledger.settings.policy, "epsilon", 0.0))
-    arms = ArmSet(ledger.arms.features[possible])
-
-    def expected(means: Array) -> float:
-        """Return the expected rounds until a declaration, for arms with these means."""
-        # In units of the nearest gap: the limit depends on nothing else.
-        apart = float(means.max() - np.sort(means)[-2])
-        if not apart > 0:
-            return np.inf
-        sigma = average.deviation / apart
-        return ROUNDS_OVER_LIMIT * identification_limit(
-            arms, means / apart, may_fail, error=0.0, sigma=sigma, gap=0.02
-        )
-
+    if is_over or not isinstance(policy, AnytimeElimination) or settled < FEWEST_TO_FORESEE:
+        return NO_OUTLOOK
     if is_early(ledger, decision):
-        means = np.zeros(len(possible))
-        means[0] = epsilon or SMALL_LIFT * abs(average.estimate)
-        count = expected(means)
-        if not count < MAX_FORESEEN_VISITORS:
-            return nothing
+        average = ledger.gap_intervals[0].average(ledger.feed.plans)
+        if average is None or not average.deviation > 0 or len(ledger.arms) > MAX_ARMS:
+            return NO_OUTLOOK
+        gap = policy.epsilon or SMALL_LIFT * abs(average.estimate)
+        if not gap > 0 or ledger.arms.dimension == 0:
+            return NO_OUTLOOK
+        guessed = race_for_gap(policy, ledger.arms, gap, average.deviation**2)
+        count = guessed.rounds + ends_of(guessed, FAR_FROM_START).middle
         # No sentence of its own: the advice says it.
-        return Outlook("", count)
-    means = estimates[possible]
-    order = np.argsort(means)
-    best, rival = order[-1], order[-2]
-    drawn = np.maximum(ledger.drawn[possible], 1)
-    error = average.deviation * float(np.sqrt(1.0 / drawn[best] + 1.0 / drawn[rival]))
-    is_clear = means[best] - means[rival] > CLEAR_ERRORS * error
-    # Where ε can end it, it is over once the best is known to be within ε: as if it were that much better.
-    means[best] += epsilon + (0.0 if is_clear else CLEAR_ERRORS * error)
-    count = expected(means)
-    if not count < MAX_FORESEEN_VISITORS:
-        return nothing
-    more = count - settled
-    if is_clear:
-        when = (
-            "at any time now" if more <= SOON_SHARE * settled else f"after about {about(more)} more visitors"
-        )
-        return Outlook(f"If the arms are as far apart as they look, it may end {when}.", count)
-    alike = "The best two arms look alike, so nobody can tell yet how long it takes"
-    if more <= SOON_SHARE * settled:
-        return Outlook(f"{alike}.", None)
-    return Outlook(
-        f"{alike}: about {about(more)} more visitors even if the leader is clearly better than it looks.",
-        None,
-    )
+        return Outlook("", count, None) if count < MAX_FORESEEN_VISITORS else NO_OUTLOOK
+    race = race_of(policy, state)
+    if race is None:
+        return NO_OUTLOOK
+    # The holdout, and silent visitors that are left out, are no rounds of the race.
+    soonest, middle, latest = (settled / race.rounds * rounds for rounds in ends_of(race))
+    between = (settled + soonest, finite(settled + latest)) if np.isfinite(soonest) else None
+    return Outlook(ending_words(soonest, latest), finite(settled + middle), between)
+
+
+def ending_words(soonest: float, latest: float) -> str:
+    """Say how many more visitors it may take, given when 5 % and when 80 % of the forecasts end.
+
+    Examples
+    --------
+    >>> ending_words(412.0, 9_130.0)
+    'In 3 of 4 cases like this, it ends after 410 to 9,100 more visitors.'
+    >>> ending_words(412.0, float("inf"))
+    'It may end after 410 more visitors, and may take far longer.'
+    """
+    if not np.isfinite(soonest):
+        return "It may take far longer than it has so far."
+    if not np.isfinite(latest):
+        return f"It may end after {about(soonest)} more visitors, and may take far longer."
+    return f"In 3 of 4 cases like this, it ends after {about(soonest)} to {about(latest)} more visitors."
 
 
 def advise(

@@ -154,6 +154,7 @@ class ReportData(TypedDict):
     head: str | None
     outlook: str
     expected: float | None
+    expected_between: list[float | None] | None
     is_early: bool
     has_rivals: bool
     name: str
@@ -203,7 +204,9 @@ class Report:
     outlook : str
         When it may end, in one sentence; empty if it has ended or cannot be forecast.
     expected : float or None
-        Total of settled proposals at which it may end, if arms are as far apart as they look.
+        Settled proposals in all before which half of the forecasts end.
+    expected_between : (float, float or None) or None
+        The same for 5 % and for 80 % of them; None for what cannot be told.
     is_early : bool
         Whether it is too early to say which arm looks best.
     has_rivals : bool
@@ -241,6 +244,7 @@ class Report:
     head: str | None = None
     outlook: str = ""
     expected: float | None = None
+    expected_between: tuple[float, float | None] | None = None
     is_early: bool = False
     has_rivals: bool = True
     name: str = ""
@@ -293,6 +297,7 @@ class Report:
             "holdout": [list(one) for one in self.holdout],
             "warnings": list(self.warnings),
             "alarms": list(self.alarms),
+            "expected_between": None if self.expected_between is None else list(self.expected_between),
             "retirements": [list(one) for one in self.retirements],
             "guardrails": list(self.guardrails),
             "personal": None if self.personal is None else self.personal.to_json(),
@@ -369,7 +374,8 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
     """Return the report of a ledger; `name` is that of the experiment."""
     feed = ledger.feed
     settings = ledger.settings
-    decision = settings.policy.decide(feed.now())
+    state = feed.now()
+    decision = settings.policy.decide(state)
     labels = ledger.arms.labels
     estimates, low, high = _gaps(ledger, 0)
     # What is shown follows from policy and intervals together, so that no page contradicts itself.
@@ -423,7 +429,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         for arm, label in enumerate(labels)
     )
     judged = ledger.judged()
-    outlook = foresee(ledger, decision, coherent, estimates, conclusion)
+    outlook = foresee(ledger, state, decision, conclusion)
     if conclusion.alarms:
         advice = do_not_act(conclusion.alarms)
     elif personal is None:
@@ -454,6 +460,7 @@ def report_of(ledger: Ledger, name: str = "") -> Report:
         head=None if feed.record is None else feed.record.head,
         outlook=outlook.words,
         expected=outlook.expected,
+        expected_between=outlook.between,
         is_early=too_early,
         has_rivals=has_rivals(ledger) if personal is None else not is_only_arm_left(ledger),
         name=name,

@@ -1,13 +1,14 @@
 """Gaps of arms with their intervals: at all times or for one look, with lift, verdict and rows to go."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit._foundation.types import Array, Whole
 from orthobandit.estimate import ContrastSequence
+from orthobandit.estimate.confidence.boundaries import NEAR, LogBets
 from orthobandit.estimate.confidence.coherence import close_differences
 from orthobandit.estimate.confidence.evidence import Evidence, Seen, Steps, Tuning
 from orthobandit.estimate.confidence.modes import EVENTS
@@ -26,14 +27,11 @@ from orthobandit.logs.effects.joint import (
     region_for_one_look,
 )
 from orthobandit.logs.results import Effect, Interval
+from orthobandit.policy.anytime.forward import FAR, LATEST, SOONEST, Race, ends_of
 from orthobandit.showing.numbers import finite
 
-MAX_ROWS_FACTOR = 1e9  # times the rows so far: what takes longer is never
-BISECTION_STEPS = 30  # of bisection on a logarithmic scale: rows are then right to eight digits
-# Standard errors that an estimate may move while rows come in, so that a gap is decided within the range of
-# rows to go in 80 % of logs.
-SOONER_ERRORS = 1.645
-LATER_ERRORS = 1.282
+ROUNDING = 1e-9  # of quantities that should be 0
+WAIT_STEPS = 60  # multiples of the rows at which is looked whether a gap has an interval
 MIN_ROWS_OF_AN_ARM = 5  # rows of an arm, below which an ordinary interval says nothing
 NOTHING: Interval = (None, None)
 # Lifts.
@@ -279,14 +277,11 @@ def more_rows(
 def rows_to_go(
     sequence: ContrastSequence, rows: float, place: int, share: float = 1.0, *, fixed: bool
 ) -> tuple[float, float, float]:
-    """Return how many more rows would decide on a gap: if it is as estimated, at least and at most.
+    """Return how many more rows decide on a gap if the split goes on: in half of all cases, and a range.
 
-    With t times the rows, an estimate g of standard error e will have moved by a normal variable of variance
-    e²(1 − 1/t). So with probability 0.9 the gap is not decided before |g| + z·e·√(1 − 1/t) exceeds the width
-    at t, and with probability 0.9 it is decided once |g| − z·e·√(1 − 1/t) does, which may never happen. The
-    two use different quantiles z, because the path has many moments at which it may cross the first and needs
-    only one to cross the second. Sums are assumed to grow in proportion to rows, and the largest residuals to
-    stay as they are.
+    The range is from the rows that decide in 5 % of all cases to those that decide in 80 %; all three are
+    infinite where so many are never decided. The gap is drawn from what is known of it, with a flat prior,
+    and sums grow in proportion to rows: see :mod:`orthobandit.policy.anytime.forward`.
 
     Parameters
     ----------
@@ -301,64 +296,82 @@ def rows_to_go(
         Whether one look at the larger log is to decide.
     """
     evidence = sequence.evidence
-    if evidence.weights[place] <= 0:
+    total, weight, variance = (
+        float(part[place]) for part in (evidence.totals, evidence.weights, evidence.variances)
+    )
+    if weight <= 0 or variance <= 0:
         return (float(np.inf),) * 3
-    size = abs(float(evidence.totals[place] / evidence.weights[place]))
-    error = float(np.sqrt(evidence.variances[place]) / evidence.weights[place])
     alpha = share * float(sequence.tuning.alpha[place])
-    width = _ordinary_width(alpha, error) if fixed else _width(sequence, place, alpha)
-    # As estimated, and if the estimate moves by so many standard errors: three searches side by side.
-    moved = np.array([0.0, SOONER_ERRORS, -LATER_ERRORS])
+    error = np.sqrt(variance) / weight
+    if fixed:
+        soonest, middle, latest = (
+            rows * (_multiple(abs(total / weight) / error, -float(ndtri(alpha)), quantile) - 1.0)
+            for quantile in (SOONEST, 0.5, LATEST)
+        )
+        return middle, soonest, latest
+    # A race of two arms, each with its test; a round of weight w tells of the gap with a variance of noise/w.
+    tests = np.array([1.0, -1.0])
+    race = Race(
+        rounds=rows,
+        estimates=np.array([total / weight, 0.0]),
+        errors=np.array([[error], [0.0]]),
+        drawn=np.full(2, rows),
+        totals=total * tests,
+        weights=np.full(2, weight),
+        variances=np.full(2, variance),
+        rho=np.full(2, float(sequence.tuning.rho[place])),
+        alpha=np.full(2, alpha),
+        noise=variance / weight,
+        grid=NEAR if isinstance(sequence.tuning.grid, LogBets) else sequence.tuning.grid,
+        split=np.array([[np.sqrt(rows / weight)], [0.0]]),
+        wait=rows * _first_heard(sequence, place, alpha),
+    )
+    ending = ends_of(race)
+    return ending.middle, ending.soonest, ending.latest
 
-    def is_decided(multiples: Array) -> Mask:
-        return width(multiples) < size + moved * error * np.sqrt(1.0 - 1.0 / multiples)
 
-    as_estimated, least, most = np.maximum(_first_multiples(is_decided, len(moved)) - 1.0, 0.0) * rows
-    return float(as_estimated), float(least), float(most)
-
-
-def _ordinary_width(alpha: float, error: float) -> Callable[[Array], Array]:
-    """Return the width for one look at multiples of the rows."""
-    z = -float(ndtri(alpha))
-    return lambda times: z * error / np.sqrt(times)
-
-
-def _width(sequence: ContrastSequence, place: int, alpha: float) -> Callable[[Array], Array]:
-    """Return the width at all times at multiples of the evidence."""
+def _first_heard(sequence: ContrastSequence, place: int, alpha: float) -> float:
+    """Return how many times the rows it takes until a gap has an interval; infinite if it never may."""
+    if sequence.confidence.is_exact:
+        return 1.0
+    times = np.append(1.0, np.geomspace(1.0 + 1.0 / WAIT_STEPS, FAR, WAIT_STEPS))
     e = sequence.evidence
-
-    def width(times: Array) -> Array:
-        """Return the width of the interval when the evidence is so many times as large."""
-        tuning = Tuning(
-            alpha=np.full(times.shape, alpha),
-            rho=np.full(times.shape, sequence.tuning.rho[place]),
-            scale=np.full(times.shape, sequence.tuning.scale[place]),
-        )
-        grown = Evidence(
-            totals=times * e.totals[place],
-            weights=times * e.weights[place],
-            variances=times * e.variances[place],
-            slack=times * e.slack[place],
-            pooled=times * e.pooled[place],
-            peaks=np.full(times.shape, e.peaks[place]),
-            events=times * e.events[place],
-        )
-        return sequence.confidence.width(grown, tuning)
-
-    return width
+    tuning = Tuning(
+        alpha=np.full(times.shape, alpha),
+        rho=np.full(times.shape, sequence.tuning.rho[place]),
+        scale=np.full(times.shape, sequence.tuning.scale[place]),
+    )
+    grown = Evidence(
+        totals=times * e.totals[place],
+        weights=times * e.weights[place],
+        variances=times * e.variances[place],
+        slack=times * e.slack[place],
+        pooled=times * e.pooled[place],
+        peaks=np.full(times.shape, e.peaks[place]),
+        events=times * e.events[place],
+    )
+    is_heard = np.isfinite(sequence.confidence.width(grown, tuning))
+    return float(times[np.argmax(is_heard)]) if is_heard.any() else float(np.inf)
 
 
-def _first_multiples(is_decided: Callable[[Array], Mask], count: int) -> Array:
-    """Return the smallest multiples (n,) of the rows at which gaps are decided; infinite if too large."""
-    ever = is_decided(np.full(count, MAX_ROWS_FACTOR))
-    low = np.zeros(count)
-    high = np.full(count, np.log(MAX_ROWS_FACTOR))
-    for _ in range(BISECTION_STEPS):
-        middle = (low + high) / 2.0
-        decided = is_decided(np.exp(middle))
-        low = np.where(decided, low, middle)
-        high = np.where(decided, middle, high)
-    return np.where(ever, np.exp(high), np.inf)
+def _multiple(size: float, z: float, quantile: float) -> float:
+    """Return how many times the rows decide at one look, at this share of all cases; infinite if none does.
+
+    With t times the rows, an estimate of standard error 1 will have moved by a normal variable of variance
+    1 − 1/t, and the interval is z/√t wide: decided in the share q of cases where, up to the other side,
+    size − z/√t = ndtri(q)·√(1 − 1/t). With u = 1/√t that is a quadratic equation.
+    """
+    moved = float(ndtri(quantile))
+    a, b, c = z**2 + moved**2, -2.0 * size * z, size**2 - moved**2
+    root = b**2 - 4.0 * a * c
+    if root < -ROUNDING * b**2:
+        return float(np.inf)
+    root = max(root, 0.0)
+    # The larger u is decided sooner; it must solve the equation itself and not only its square.
+    for u in ((-b + sign * np.sqrt(root)) / (2.0 * a) for sign in (1.0, -1.0)):
+        if 0.0 < u <= 1.0 and (size - z * u) * moved >= -ROUNDING * size**2:
+            return float(u**-2)
+    return float(np.inf)
 
 
 def _signed(low: float, high: float, sign: float) -> Interval:

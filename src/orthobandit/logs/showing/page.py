@@ -180,7 +180,7 @@ def _arms(metric: MetricResult) -> PageTable:
     """Return the table of shares, ordinary intervals and rows to go by arm."""
     arms = {one.arm: one for one in metric.summaries}
     counts = ("share", "planned", "capped", "missing")
-    head = ("arm", *counts, "one look", "more rows (80 %)")
+    head = ("arm", *counts, "one look", "more rows (3 of 4)")
     rows = []
     for effect in metric.effects:
         one = arms.get(effect.arm)

@@ -124,7 +124,7 @@ def _effects(metric: MetricResult, has_counts: bool) -> tuple[str, str]:
         ("interval", interval_words),
         ("lift", lambda effect: lift_words(effect.lift)),
         ("verdict", lambda effect: verdict_words(metric, effect)),
-        ("more rows (80 %)", lambda effect: more_words(effect.more_rows)),
+        ("more rows (3 of 4)", lambda effect: more_words(effect.more_rows)),
     ]
     alone = _table(metric.effects, [name, *found])
     if not has_counts:

@@ -312,7 +312,7 @@ def _early_words(reward: MetricResult, known: list[Effect]) -> str:
 def _wait_words(reward: MetricResult, one: Effect) -> str:
     """Say how long it may take to decide on an effect."""
     gap = f"the gap of {one.arm!r} over {one.over!r}"
-    if one.more_rows is None or not math.isfinite(one.more_rows[0]):
+    if one.more_rows is None or not math.isfinite(one.more_rows[1]):
         if not any(map(is_known, one.interval)):
             rows = {summary.arm: summary.rows for summary in reward.summaries}
             fewest = min((one.arm, one.over), key=lambda label: rows.get(label, 0))
@@ -320,17 +320,14 @@ def _wait_words(reward: MetricResult, one: Effect) -> str:
                 f"How many more rows would decide cannot be foreseen: {gap} has no interval yet"
                 f" ({fewest!r} has {rows.get(fewest, 0):,} rows)."
             )
-        return f"If {gap} is as estimated ({gap_words(one)}), it is too small to be decided."
-    as_is, soonest, latest = one.more_rows
-    said = f"If {gap} is as estimated ({gap_words(one)}), about {about(as_is)} more rows would decide;"
+        return f"To decide on {gap} ({gap_words(one)}) may take far longer than this log."
+    _, soonest, latest = one.more_rows
+    said = f"If this split goes on, {about(soonest)}"
+    if not math.isfinite(latest):
+        return f"{said} more rows may decide on {gap} ({gap_words(one)}), but it may take far longer."
     if about(soonest) == about(latest):  # what is waited for are events, whose number is known
-        return f"{said[:-1]}."
-    if math.isfinite(latest):
-        return f"{said} in 8 of 10 logs it takes {about(soonest)} to {about(latest)}."
-    return (
-        f"{said} in 9 of 10 logs it takes at least {about(soonest)}, and the gap may be too small for any"
-        " number."
-    )
+        return f"{said} more rows decide on {gap} ({gap_words(one)})."
+    return f"{said} to {about(latest)} more rows decide on {gap} ({gap_words(one)}) in 3 of 4 cases."
 
 
 def _list_words(labels: tuple[str, ...], most: int = 5) -> str:

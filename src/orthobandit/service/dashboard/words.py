@@ -110,14 +110,15 @@ def outlook_of(report: Report, at: Sequence[float]) -> str:
     at : sequence of float
         Times of proposals, the first and the newest among them.
     """
-    more = None if report.expected is None else report.expected - report.settled
-    if more is None or more <= 0 or report.is_early or len(at) < 2 or not at[-1] > at[0]:
+    between = report.expected_between
+    if between is None or between[1] is None or report.is_early or len(at) < 2 or not at[-1] > at[0]:
         return report.outlook
     pace = report.proposals / (at[-1] - at[0])
-    left = more / pace
-    if "more visitors" not in report.outlook or left > MAX_FORESEEN_SECONDS:
+    soonest, latest = ((total - report.settled) / pace for total in (between[0], between[1]))
+    if latest > MAX_FORESEEN_SECONDS:
         return report.outlook
-    return f"{report.outlook} At the pace so far that is {duration_words(left)}."
+    soon, late = duration_words(max(soonest, 0.0)), duration_words(latest)
+    return f"{report.outlook} At the pace so far that is {soon}{'' if soon == late else f' to {late}'}."
 
 
 def duration_words(seconds: float) -> str:

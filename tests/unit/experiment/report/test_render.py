@@ -70,7 +70,9 @@ def test_text_has_separators_digits_and_the_words_for_arms_out_of_play():
 
 
 def test_the_page_begins_with_what_a_manager_asks():
-    page = made(outlook="It may end at any time now.", name="spring", at=86400.0 * 365).to_html()
+    page = made(
+        outlook="It may end after 40 more visitors, and may take far longer.", name="spring", at=86400.0 * 365
+    ).to_html()
     words = words_of(page)
     assert words.startswith("spring · 1 January 1971, 00:00 UTC Go on: &#39;$new$&#39; leads. It may end")
     assert "<title>spring · 1 January 1971, 00:00 UTC</title>" in page

@@ -158,17 +158,35 @@ def test_an_experiment_its_certificate_and_the_verdict_print_what_they_say():
     assert "closed" in experiment._repr_html_()
 
 
-def test_an_outlook_says_what_it_supposes():
+def test_an_outlook_is_a_range_within_which_it_mostly_ends():
     experiment = two_pages(key="0" * 32)
     chance = np.random.default_rng(3)
-    while not (report := experiment.report()).outlook.endswith("at any time now."):
-        assert not report.declared
+    ranges = []
+    while not (report := experiment.report()).declared:
+        if report.expected_between is not None:
+            soonest, latest = report.expected_between
+            ranges.append((soonest, latest or np.inf))
+            assert report.settled < soonest <= (report.expected or np.inf) <= (latest or np.inf)
+            assert report.outlook.startswith("In 3 of 4 cases like this, it ends after ") == bool(latest)
+            assert report.outlook.endswith(", and may take far longer.") == (latest is None)
         proposals = experiment.ask_many(20)
         rates = np.array([0.2, 0.5])[[one.arm for one in proposals]]
         experiment.tell_many([one.id for one in proposals], (chance.random(20) < rates).astype(float))
-    # Without the condition it would contradict the sentence before it.
-    assert report.advice.endswith("looks best so far, but no arm can be dropped yet.")
-    assert report.outlook == "If the arms are as far apart as they look, it may end at any time now."
+    assert len(ranges) > 2
+    # Looks at one experiment err together; most see the end in their range.
+    assert np.mean([low - 20 <= report.settled <= high + 20 for low, high in ranges]) > 0.5
+    assert report.outlook == ""
+    assert report.expected is report.expected_between is None
+
+
+def test_what_is_known_before_the_first_evidence_is_said_by_the_advice():
+    experiment = two_pages(key="0" * 32)
+    proposals = experiment.ask_many(35)
+    experiment.tell_many([one.id for one in proposals], [float(one.id % 3 == 0) for one in proposals])
+    report = experiment.report()
+    assert report.outlook == ""
+    assert report.expected > 1_000
+    assert "expected to find an arm that is 10 % better" in report.advice
 
 
 def test_a_guardrail_says_when_an_arm_is_cleared():

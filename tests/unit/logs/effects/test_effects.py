@@ -11,9 +11,7 @@ from cells_by_hand import cells_of, drawn
 from inside.estimate import Follower, Measure
 from orthobandit import Asymptotic
 from orthobandit.logs.effects.effects import (
-    LATER_ERRORS,
     NOTHING,
-    SOONER_ERRORS,
     Gaps,
     close_gaps,
     effect,
@@ -93,13 +91,14 @@ def standard_error(one):
 
 
 def test_rows_to_go_are_about_what_it_takes():
-    # Of what a log of this size says is still to come, a longer log of the same kind needs about that.
+    # Logs of the same kind are decided within the range, give or take, as half of them are before its middle.
     one = follower(0.1, rows=2000, seed=5)
-    as_is, _, _ = more_rows(one, 0, fixed=False)
+    middle, soonest, latest = more_rows(one, 0, fixed=False)
+    assert soonest < middle < latest
     size = abs(float(gaps_of(one.sequence).estimates[0]))
-    longer = follower(size, rows=int((2000 + as_is) * 1.3), seed=6)
+    longer = follower(size, rows=int((2000 + middle) * 1.5), seed=6)
     assert gaps_of(longer.sequence).low[0] > 0
-    shorter = follower(size, rows=int((2000 + as_is) * 0.4), seed=6)
+    shorter = follower(size, rows=int((2000 + middle) * 0.4), seed=6)
     assert gaps_of(shorter.sequence).low[0] < 0
 
 
@@ -109,22 +108,20 @@ def test_the_range_of_rows_to_go_at_one_look_is_as_by_hand():
     size = abs(gaps.estimates[0])
     error = standard_error(one)
     z = -ndtri(one.sequence.tuning.alpha[0])
-    as_is, least, most = more_rows(one, 0, fixed=True)
-    assert as_is == pytest.approx(((z * error / size) ** 2 - 1.0) * one.rows)
-    for rows, moved in ((least, SOONER_ERRORS), (most, -LATER_ERRORS)):
+    middle, soonest, latest = more_rows(one, 0, fixed=True)
+    assert middle == pytest.approx(((z * error / size) ** 2 - 1.0) * one.rows)
+    for rows, share in ((soonest, 0.05), (latest, 0.8)):
         if np.isfinite(rows):
             times = 1.0 + rows / one.rows
-            reached = size + moved * error * np.sqrt(1.0 - 1.0 / times)
+            reached = size - ndtri(share) * error * np.sqrt(1.0 - 1.0 / times)
             assert reached == pytest.approx(z * error / np.sqrt(times))
-    assert least < as_is < most
+    assert soonest < middle < latest
 
 
 def test_a_gap_that_may_be_nothing_may_take_for_ever():
     one = follower(0.0, rows=2000, seed=8)
-    gaps = gaps_of(one.sequence)
-    assert abs(gaps.estimates[0]) < LATER_ERRORS * standard_error(one)
-    _, least, most = more_rows(one, 0, fixed=False)
-    assert least < most == np.inf
+    _, soonest, latest = more_rows(one, 0, fixed=False)
+    assert soonest < 20 * one.rows < 50 * one.rows < latest
 
 
 def test_ordinary_intervals_are_narrower_and_a_share_of_delta_widens():

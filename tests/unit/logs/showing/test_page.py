@@ -71,7 +71,7 @@ def test_all_parts_are_on_the_page_in_their_order():
         "seasonal 41 % (used), covariates 12 %",
         "± 0.25",
         "inverse weights assumes",
-        "41k (12k to ∞)",
+        "12k to ∞",
         "in at least 95 % of logs all gaps of this metric lie in their intervals",
         "level of control: 0.090 to 0.110",
     ):
