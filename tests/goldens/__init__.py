@@ -1,7 +1,7 @@
 """What the package says at its public edges, stored as text: a change of any of it shows as a diff.
 
 Each golden is one file under ``stored/``, made by public names alone, so that it outlives every move of
-private modules. Numbers may differ by 1e-9, relatively; all else is compared exactly.
+private modules. Numbers may differ by 1e-9 (relatively above 1); all else is compared exactly.
 
 A golden says what the package did, not what is right. References (slow, plain numpy) and statistical tests
 outrank it: a golden taken before a fault is found protects the fault. Where one of them and a golden
