@@ -1,5 +1,6 @@
 """Tables that cells of the report might return, made up from their labels: for tests of what is drawn."""
 
+import json
 from zlib import crc32
 
 import numpy as np
@@ -11,7 +12,9 @@ def made_up(cell):
     text = " ".join(
         str(cell.labels.get(name, "")) for name in ("policy", "variant", "scale", "mode", "design")
     )
-    rng = np.random.default_rng(crc32(f"{cell.settings} {cell.labels}".encode()))
+    # Sorted, so that the same settings in another order lead to the same tables.
+    content = json.dumps([cell.settings, cell.labels], sort_keys=True)
+    rng = np.random.default_rng(crc32(content.encode()))
     # Each policy at each tuning is so many times as good or bad as another, on every arm set alike.
     level = 10 ** np.random.default_rng(crc32(text.encode())).uniform(0.0, 2.0)
     return MAKERS[task](cell, level, rng)
