@@ -26,16 +26,21 @@ def cells_text(cells):
 
 
 def section_text(section):
-    """Return all that a section says: of itself, of its cells, and of made-up results of its full form."""
+    """Return what a section runs, and what it says of made-up results of its full form."""
     scopes = {"quick": Scope(seed=3), "full": Scope(is_quick=False, seed=3)}
-    lines = [section.title, section.group, section.plain, section.claims]
+    lines = []
     for name, scope in scopes.items():
         lines += [f"{name}: {section.setting(scope)}", cells_text(section.cells(scope))]
     cells = section.cells(scopes["full"])
     data = join(cells, [made_up(cell) for cell in cells])
-    lines += [plain_json(verdict.to_json()) for verdict in section.verdicts(data)]
+    for verdict in section.verdicts(data):
+        facts = verdict.to_json()
+        words = "{kind}: {name} ({source}): {claim}; {statistic}".format(**facts)
+        numbers = [facts[name] for name in ("value", "error", "low", "high", "bound")]
+        shown = ("none" if number is None else f"{number:.6g}" for number in numbers)
+        lines.append(f"{words} {facts['relation']} {' '.join(shown)}")
     for grid in section.grids(data):
-        lines += ["", grid.caption, " | ".join(grid.head), *(" | ".join(row) for row in grid.rows)]
+        lines += ["", grid.caption, "|".join(grid.head), *("|".join(row) for row in grid.rows)]
     lines += ["", *(f"{chart.name}: {chart.caption}" for chart in section.charts(data))]
     return "\n".join(lines)
 
