@@ -1,6 +1,6 @@
 """The whole idea of `orthobandit` in one file, to be read before the package. It needs numpy alone.
 
-The package's own code buys over it: up to half the rewards where arms are many (designs for the pairs still
+The package's own code buys over it: fewer rewards where arms are many (designs for the pairs still
 open, arms' values and seasons taken off before the bets), rewards that come late or never, arms that come and
 go, visitors who differ, rewards without bounds, a million arms, thousands of runs at once, a service that
 survives crashes, logs that stay in their warehouse, certificates to check. The idea is all here.

@@ -46,8 +46,8 @@ class Summary:
     regret_quantiles : (Q, C) array
     stop_quantiles : (Q,) array
         Quantiles of the stop time; +inf where a replication never declares.
-    declared, correct, wrong : float
-        Share of replications that declare an arm, declare a best one, declare another.
+    correct, wrong : float
+        Share of replications that declare a best arm, declare another.
     most_plans : int
         The largest number of plans in a replication.
     """
@@ -58,6 +58,7 @@ class Summary:
     levels: Array
     regret_quantiles: Array
     stop_quantiles: Array
+    #: Share of replications that declare an arm.
     declared: float
     correct: float
     wrong: float
