@@ -17,6 +17,8 @@ from orthobandit.estimate.tally import Tally
 # Squares of the largest of n light-tailed residuals exceed (2·log n + this) times their mean less than once
 # in a hundred runs; what exceeds it is a sign of rare events, of which there may be more.
 USUAL = 6.0
+# Rounds that are looked at together for their scatter: tallies with fewer are joined to the next.
+TOGETHER = 4
 # The asymptotic mode says nothing of a contrast while arms that were drawn less often than DRAWN carry more
 # than the share HIDDEN of its variance: what they return is not known yet. See rests_on_unknown.
 DRAWN = 10.0
@@ -67,6 +69,12 @@ def _running_most(before: Any, values: Array) -> Array:
     return np.asarray(np.maximum(before, np.maximum.accumulate(values, axis=0)))
 
 
+def scatter_of(tally: Tally) -> Array:
+    """Return the squares (...) of tallies (..., K) around the mean of each."""
+    some = np.maximum(tally.rounds, 1)
+    return np.asarray(np.maximum(tally.squares.sum(axis=-1) - tally.sums.sum(axis=-1) ** 2 / some, 0.0))
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How large residuals were; numbers, or arrays over replications (...).
@@ -75,7 +83,8 @@ class Sizes:
     ----------
     rounds : int or array
     squared, scattered : float or array
-        Sums of their squares, and of their squares around the mean of each tally.
+        Sums of their squares, and of their squares around the mean of each tally; of tallies of fewer than
+        TOGETHER rounds, see :class:`Seen`.
     largest : float or array
         Largest magnitude.
     excess : float or array
@@ -93,23 +102,26 @@ class Sizes:
         """Return the sizes with those of a tally (..., K)."""
         return self._with(tally, np.add, np.maximum)
 
-    def along(self, tallies: Tally) -> "Sizes":
-        """Return the sizes (S,) as they grow with each of S tallies (S, K)."""
-        return self._with(tallies, _running_total, _running_most)
+    def along(self, tallies: Tally, scatter: Array | None = None) -> "Sizes":
+        """Return the sizes (S,) as they grow with each of S tallies (S, K) that scatter as given (S,)."""
+        return self._with(tallies, _running_total, _running_most, scatter)
 
     def _with(
-        self, tally: Tally, added: Callable[[Any, Any], Any], larger: Callable[[Any, Any], Any]
+        self,
+        tally: Tally,
+        added: Callable[[Any, Any], Any],
+        larger: Callable[[Any, Any], Any],
+        scatter: Array | None = None,
     ) -> "Sizes":
         """Return the sizes with tallies, given what adds to a sum and what to a maximum."""
         count = tally.rounds
         squared = tally.squares.sum(axis=-1)
         largest = tally.largest.max(axis=-1)
-        some = np.maximum(count, 1)
-        scattered = added(self.scattered, np.maximum(squared - tally.sums.sum(axis=-1) ** 2 / some, 0.0))
+        scattered = added(self.scattered, scatter_of(tally) if scatter is None else scatter)
         rounds = added(self.rounds, count)
         total = added(self.squared, squared)
         seen = np.maximum(rounds, 1)
-        mean = np.maximum(squared / some, total / seen)
+        mean = np.maximum(squared / np.maximum(count, 1), total / seen)
         beyond = np.maximum(largest**2 - mean * (2.0 * np.log(seen) + USUAL), 0.0)
         excess = np.minimum(2.0 * np.sqrt(beyond), largest)
         most = larger(self.largest, largest)
@@ -516,33 +528,60 @@ class Seen:
         Rounds of each arm, and its squared residuals in units of the others'; see
         :func:`~orthobandit.estimate.confidence.evidence.relative_squares`. All have a leading axis (S,)
         for S moments.
+    open : (3,) array
+        Rounds, sum and squares of the last tallies as long as they have fewer than TOGETHER rounds: a tally
+        of one round has no scatter, and beside its neighbours it has.
     """
 
     sizes: Sizes
     drawn: Array
     relative: Array
+    open: Array
 
     @classmethod
     def start(cls, count: int) -> "Seen":
         """Return the state of `count` arms before the first round."""
-        return cls(Sizes(), np.zeros(count), np.zeros(count))
+        return cls(Sizes(), np.zeros(count), np.zeros(count), np.zeros(3))
 
     def along(self, tallies: Tally) -> "Seen":
         """Return the state (S,) after each of S tallies (S, K)."""
+        scatter, left = self._scatter_along(tallies)
         return Seen(
-            self.sizes.along(tallies),
+            self.sizes.along(tallies, scatter),
             self.drawn + np.cumsum(tallies.counts, axis=0),
             self.relative + np.cumsum(relative_squares(tallies), axis=0),
+            left,
         )
+
+    def _scatter_along(self, tallies: Tally) -> tuple[Array, Array]:
+        """Return the scatter (S,) that each of S tallies adds, and what is open (S, 3) after each."""
+        rounds = tallies.rounds
+        left = np.zeros((len(rounds), 3))
+        scatter = scatter_of(tallies)
+        if self.open[0] == 0 and np.all(rounds >= TOGETHER):
+            return scatter, left
+        parts = np.stack([rounds, tallies.sums.sum(axis=-1), tallies.squares.sum(axis=-1)], axis=-1)
+        now = self.open
+        for step, part in enumerate(parts):
+            before = _scatter_around_mean(now)
+            now = now + part
+            scatter[step] = max(_scatter_around_mean(now) - before, 0.0)
+            if now[0] >= TOGETHER:
+                now = np.zeros(3)
+            left[step] = now
+        return scatter, left
 
     def at(self, place: int) -> "Seen":
         """Return the state at one of several moments."""
         rounds, *sizes = (part[place] for part in astuple(self.sizes))
-        return Seen(Sizes(int(rounds), *map(float, sizes)), self.drawn[place], self.relative[place])
+        return Seen(
+            Sizes(int(rounds), *map(float, sizes)), self.drawn[place], self.relative[place], self.open[place]
+        )
 
     def with_arms(self, count: int) -> "Seen":
         """Return the state with `count` more arms, none of them drawn yet."""
-        return Seen(self.sizes, np.pad(self.drawn, (0, count)), np.pad(self.relative, (0, count)))
+        drawn, relative = (np.pad(part, (0, count)) for part in (self.drawn, self.relative))
+        return replace(self, drawn=drawn, relative=relative)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists that survive ``json.dumps`` exactly."""
@@ -550,11 +589,18 @@ class Seen:
             "sizes": [int(self.sizes.rounds), *map(float, astuple(self.sizes)[1:])],
             "drawn": self.drawn.tolist(),
             "relative": self.relative.tolist(),
+            "open": self.open.tolist(),
         }
 
     @classmethod
     def from_json(cls, data: Any) -> "Seen":
         """Invert :meth:`to_json`."""
         rounds, *sizes = data["sizes"]
-        drawn, relative = (np.array(data[name], dtype=np.float64) for name in ("drawn", "relative"))
-        return cls(Sizes(int(rounds), *map(float, sizes)), drawn, relative)
+        arrays = (np.array(data[name], dtype=np.float64) for name in ("drawn", "relative", "open"))
+        return cls(Sizes(int(rounds), *map(float, sizes)), *arrays)
+
+
+def _scatter_around_mean(part: Array) -> float:
+    """Return squares around the mean of rounds whose number, sum and squares are given (3,)."""
+    rounds, total, squared = map(float, part)
+    return max(squared - total**2 / max(rounds, 1.0), 0.0)

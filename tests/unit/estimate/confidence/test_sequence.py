@@ -244,6 +244,28 @@ def test_a_contrast_waits_for_draws_not_for_plans_that_expect_them():
     assert not speaks(sequence.add(Plan([0.1, 0.9], 600), tally))
 
 
+def test_rounds_that_come_one_by_one_are_heard():
+    # A tally of one round has no scatter around its mean; four in a row have as many as one tally of four.
+    rng, plan = np.random.default_rng(5), Plan([0.5, 0.5], 1)
+    sequence = ContrastSequence.start(ArmSet.one_hot(2), [[0, 1]])
+    drawn, residuals = rng.integers(0, 2, 400), rng.normal(size=400)
+    for arm, residual in zip(drawn, residuals, strict=True):
+        sequence = sequence.add(plan, Tally.of([arm], [residual], 2))
+    fours = residuals.reshape(-1, 4)
+    scattered = ((fours - fours.mean(axis=1, keepdims=True)) ** 2).sum()
+    assert sequence.seen.sizes.scattered == pytest.approx(scattered)
+    assert speaks(sequence)
+    stored = ContrastSequence.start(ArmSet.one_hot(2), [[0, 1]]).resumed(sequence.to_json())
+    assert stored.to_json() == sequence.to_json()
+
+
+def test_a_level_that_is_missed_round_by_round_is_no_event():
+    sequence = ContrastSequence.start(ArmSet.one_hot(2), [[0, 1]])
+    for t in range(1000):
+        sequence = sequence.add(Plan([0.5, 0.5], 1), Tally.of([t % 2], [-0.1], 2))
+    assert not speaks(sequence)
+
+
 def test_a_stored_sequence_knows_what_it_rests_on():
     early = uneven([10, 190], [2, 38])
     stored = ContrastSequence.start(ArmSet.one_hot(2), [[0, 1]]).resumed(early.to_json())
