@@ -170,7 +170,9 @@ def _contradictions_of_rules(data, text, document, retired, left):
         out.append("retired: a rule that names such an arm may be best")
     if gone and text.count("names a retired arm") < len(gone):
         out.append("retired: the table does not tag the rules")
-    if any(repr(name) in data["advice"] for name in gone):
+    # Gains are over the first rule, whatever became of its arm.
+    praise = data["advice"].replace(f" over {names[0]!r}", "")
+    if any(repr(name) in praise for name in gone):
         out.append("retired: the advice names such a rule")
     if {personal["best"], personal["held"]} & set(gone):
         out.append("retired: JSON declares such a rule")
