@@ -21,6 +21,7 @@ MARKS = ("mark.slow", "mark.statistical")
 PROTECTS = {
     "src/orthobandit/design": ("tests/statistical", "tests/paper"),
     "src/orthobandit/estimate": ("tests/statistical", "tests/paper"),
+    "src/orthobandit/peers": ("tests/statistical", "tests/paper"),
     "src/orthobandit/policy": ("tests/statistical", "tests/paper"),
     "src/orthobandit/simulation": ("tests/statistical", "tests/paper", "tests/examples"),
     "src/orthobandit/experiment": (

@@ -38,7 +38,8 @@ from orthobandit import (
 )
 from orthobandit.experiment.settings import Silence
 from orthobandit.logs import Ratio
-from orthobandit.policy import Policy, named_policy
+from orthobandit.peers import named_policy
+from orthobandit.policy import Policy
 from orthobandit.simulation import Bernoulli, Replay, misses
 from orthobandit.verify import canonical, digest, heads, verify
 

@@ -25,7 +25,8 @@ from orthobandit import (
     simulate,
 )
 from orthobandit.estimate import AutoRegression, Centre, Evidence, Tuning
-from orthobandit.policy import RAGE, SBE, Policy
+from orthobandit.peers import RAGE
+from orthobandit.policy import SBE, Policy
 from orthobandit.simulation import (
     Constant,
     LogAlternating,

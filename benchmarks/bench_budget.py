@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from orthobandit import Environment, FixedBudget
-from orthobandit.policy import BudgetedSPBAI
+from orthobandit.peers import BudgetedSPBAI
 from orthobandit.simulation import Sine, exact_gap, near_degenerate, one_hot, simulate
 from orthobandit.simulation.player import Player
 

@@ -14,16 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit.estimate import CovariateRegression, KernelRegression, RunningMean, SubGaussian
-from orthobandit.policy.contextual import (
-    AdditiveNoise,
+from orthobandit.peers import (
     CentredThompson,
     ContextualBOSE,
     ContextualLinTS,
     ContextualLinUCB,
     ContextualSemiparametricTS,
-    InformationDirected,
-    Interactions,
 )
+from orthobandit.policy.contextual import AdditiveNoise, InformationDirected, Interactions
 from orthobandit.policy.contextual.base import CompiledContextual
 from orthobandit.simulation import Gaussian, Oblivious, Sine
 from orthobandit.simulation.contextual import (

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from orthobandit import AnytimeElimination, ArmSet, Environment, simulate
 from orthobandit._foundation.fingerprint import fingerprint
-from orthobandit.policy import (
+from orthobandit.peers import (
     GBAI,
     LUCB,
     P1RAGE,
@@ -32,7 +32,6 @@ from orthobandit.policy import (
     ActionElimination,
     AdjacentBAI,
     BudgetedSPBAI,
-    FixedBudget,
     FrankWolfeSampling,
     LazyTrackAndStop,
     LinGame,
@@ -41,12 +40,12 @@ from orthobandit.policy import (
     ODLinBAI,
     P1Peace,
     Peace,
-    Policy,
     PooledTrackAndStop,
     StratifiedMeans,
     XYAdaptive,
     XYStatic,
 )
+from orthobandit.policy import FixedBudget, Policy
 from orthobandit.simulation import Constant, Gaussian, Noise, Shift, Sine, Trend, near_degenerate, one_hot
 from orthobandit.theory import identification_limit
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from orthobandit import ArmSet
 from orthobandit._foundation.random import compiled_stream, next_position
-from orthobandit.policy import BOSE, UCB1, ActionCentredTS, FarthestPair, LinTS, LinUCB, SemiparametricTS
+from orthobandit.peers import BOSE, UCB1, ActionCentredTS, FarthestPair, LinTS, LinUCB, SemiparametricTS
 from orthobandit.policy.every_round import Packed, Steps
 from orthobandit.simulation import Environment, PushLeader, simulate
 from orthobandit.simulation.noise import next_normal

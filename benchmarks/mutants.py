@@ -79,10 +79,10 @@ MUTANTS = (
         ("tests/statistical/test_sbe.py",),
     ),
     Mutant(
-        "policy/_phases.py",
+        "policy/phases.py",
         "Ahead(ended.arms, ended.phase + 1,",
         "Ahead(ended.arms, ended.phase,",
-        ("tests/unit/policy/test_sbe.py", "tests/unit/policy/test_phased.py"),
+        ("tests/unit/policy/test_sbe.py", "tests/unit/peers/test_phased.py"),
         ("tests/statistical/test_sbe.py",),
     ),
     Mutant(

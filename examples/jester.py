@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from orthobandit import SBE, AnytimeElimination, ArmSet, OrthogonalRegression, Plan, Tally, anchor_design
 from orthobandit.estimate import Bounded
-from orthobandit.policy import LUCB, SPBAI, ActionElimination, Policy
+from orthobandit.peers import LUCB, SPBAI, ActionElimination
+from orthobandit.policy import Policy
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).parents[1]

@@ -8,25 +8,22 @@ from typing import Any
 import numpy as np
 
 from orthobandit.estimate import SubGaussian
-from orthobandit.policy import (
+from orthobandit.peers import (
     BOSE,
     P1RAGE,
     RAGE,
-    SBE,
     SPBAI,
     UCB1,
     ActionCentredTS,
-    AnytimeElimination,
     FarthestPair,
     LinTS,
     LinUCB,
     MABThompson,
     PhasedElimination,
-    Policy,
     SemiparametricTS,
     StratifiedMeans,
-    UniformAllocation,
 )
+from orthobandit.policy import SBE, AnytimeElimination, Policy, UniformAllocation
 from orthobandit.simulation import CancelBest, Environment, exact_gap, simulate
 
 ROUNDS, RUNS = 3000, 30

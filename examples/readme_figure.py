@@ -18,7 +18,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from orthobandit import AnytimeElimination, ArmSet, Environment, simulate
-from orthobandit.policy import UCB1, MABThompson, Policy
+from orthobandit.peers import UCB1, MABThompson
+from orthobandit.policy import Policy
 from orthobandit.simulation import Replay, RunResult
 
 TARGET = Path(__file__).parents[1] / "docs" / "readme.svg"

@@ -11,6 +11,7 @@ MODULES = (
     "orthobandit.estimate",
     "orthobandit.experiment",
     "orthobandit.logs",
+    "orthobandit.peers",
     "orthobandit.policy",
     "orthobandit.policy.contextual",
     "orthobandit.service",

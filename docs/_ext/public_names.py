@@ -1,9 +1,10 @@
 """A table of what a module exports, links for names that are exported twice, and bars in docstrings.
 
 ``.. public-names:: orthobandit.design`` lists ``orthobandit.design.__all__``: every name, linked, and the
-first sentence of its docstring. Whatever ``orthobandit`` exports is described in its package; the short
-name, ``:class:`orthobandit.Design```, leads there too. Docstrings write absolute values with plain bars,
-which mean something else to reStructuredText: they are escaped outside of code.
+first sentence of its docstring; ``:without:`` names a package that has some of them on a page of its own.
+Whatever ``orthobandit`` exports is described in its package; the short name, ``:class:`orthobandit.Design```,
+leads there too. Docstrings write absolute values with plain bars, which mean something else to
+reStructuredText: they are escaped outside of code.
 """
 
 import inspect
@@ -12,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.domains.python import ObjectEntry
@@ -52,14 +54,17 @@ class PublicNames(SphinxDirective):
     """Table of the names that a module exports."""
 
     required_arguments = 1
+    option_spec = {"without": directives.unchanged}  # noqa: RUF012
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         module = self.arguments[0]
-        if not exported(module):
+        elsewhere = exported(self.options["without"]) if "without" in self.options else []
+        names = [name for name in exported(module) if name not in elsewhere]
+        if not names:
             return []
         lines = [".. list-table::", "   :widths: 35 65", ""]
-        for name in exported(module):
+        for name in names:
             lines += [
                 f"   * - :py:obj:`~{module}.{name}`",
                 f"     - {sentence(getattr(import_module(module), name))}",

@@ -84,6 +84,7 @@ _NAMES = {
     ),
     "experiment": "Experiment Guardrail Metric",
     "logs": "Analysis analyse",
+    "peers": "",
     "policy": "SBE AnytimeElimination Decision FixedBudget Policy PureExploration",
     "policy.contextual": "InformationDirected Interactions Offer Personalised",
     "simulation": "Environment RunResult simulate",

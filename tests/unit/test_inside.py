@@ -65,7 +65,7 @@ def test_no_private_module_is_named_by_more_than_three_test_files():
 @pytest.mark.parametrize(
     ("source", "modules"),
     [
-        ("from orthobandit.policy import _units", {"orthobandit.policy._units"}),
+        ("from orthobandit.policy import _states", {"orthobandit.policy._states"}),
         ("from orthobandit.estimate.tally import Tally", {"orthobandit.estimate.tally"}),
         ("import orthobandit.arms, numpy.linalg", {"orthobandit.arms"}),
         ("patch('orthobandit.service.registry.TOKENS')", {"orthobandit.service.registry"}),

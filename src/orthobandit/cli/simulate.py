@@ -22,15 +22,8 @@ from orthobandit.cli._durations import LONGEST_HOURS, MANY_ROUNDS, expected_seco
 from orthobandit.cli._output import from_here, guide, offer, store_files, whole
 from orthobandit.cli._progress import bar
 from orthobandit.errors import InputError, InputWarning, ParameterError
-from orthobandit.policy import (
-    FOREVER,
-    POLICIES,
-    Policy,
-    named_policy,
-    needs_horizon,
-    policy_settings,
-    range_settings,
-)
+from orthobandit.peers import POLICIES, named_policy, needs_horizon, policy_settings, range_settings
+from orthobandit.policy import FOREVER, Policy
 from orthobandit.reproduction import charts
 from orthobandit.showing.charts import blank_figure, save_figure
 from orthobandit.simulation import (

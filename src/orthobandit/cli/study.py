@@ -15,7 +15,7 @@ from orthobandit.cli._durations import LONGEST_HOURS, MANY_ROUNDS, expected_seco
 from orthobandit.cli._output import from_here, guide, offer, store_files, whole
 from orthobandit.cli._progress import add_run_options, resumable
 from orthobandit.errors import InputWarning, ParameterError
-from orthobandit.policy import POLICIES
+from orthobandit.peers import POLICIES
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.report import chosen, in_words, measure
 from orthobandit.reproduction.sections import Scope

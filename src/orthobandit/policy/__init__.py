@@ -1,30 +1,52 @@
-"""Policies: rules that turn past tallies into the next plan."""
+"""Policies: rules that turn past tallies into the next plan. Published methods are in `orthobandit.peers`."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from orthobandit.policy.anytime import AnytimeElimination
 from orthobandit.policy.base import FOREVER, Decision, Policy
-from orthobandit.policy.best_of_k import LUCB, ActionElimination, LinLUCB, PooledTrackAndStop
-from orthobandit.policy.bose import BOSE, FarthestPair
-from orthobandit.policy.budget import P1RAGE, FixedBudget
-from orthobandit.policy.budget_peers import GBAI, AdjacentBAI, ODLinBAI, P1Peace, Peace
-from orthobandit.policy.catalogue import (
-    POLICIES,
-    named_policy,
-    needs_horizon,
-    policy_settings,
-    range_settings,
-)
+from orthobandit.policy.budget import FixedBudget
 from orthobandit.policy.explore import PureExploration, UniformAllocation
-from orthobandit.policy.gap_exploration import LinGapE
-from orthobandit.policy.linear import LinTS, LinUCB
-from orthobandit.policy.multi_armed import UCB1, MABThompson
-from orthobandit.policy.phased import RAGE, PhasedElimination
 from orthobandit.policy.sbe import SBE
-from orthobandit.policy.spbai import SPBAI, OneShot
-from orthobandit.policy.spbai_budget import BudgetedSPBAI
-from orthobandit.policy.stratified import StratifiedMeans
-from orthobandit.policy.thompson import ActionCentredTS, SemiparametricTS
-from orthobandit.policy.track_and_stop import FrankWolfeSampling, LazyTrackAndStop, LinGame
-from orthobandit.policy.xy_allocation import XYAdaptive, XYStatic
+
+if TYPE_CHECKING:
+    from orthobandit.peers import (
+        BOSE,
+        GBAI,
+        LUCB,
+        P1RAGE,
+        POLICIES,
+        RAGE,
+        SPBAI,
+        UCB1,
+        ActionCentredTS,
+        ActionElimination,
+        AdjacentBAI,
+        BudgetedSPBAI,
+        FarthestPair,
+        FrankWolfeSampling,
+        LazyTrackAndStop,
+        LinGame,
+        LinGapE,
+        LinLUCB,
+        LinTS,
+        LinUCB,
+        MABThompson,
+        ODLinBAI,
+        OneShot,
+        P1Peace,
+        Peace,
+        PhasedElimination,
+        PooledTrackAndStop,
+        SemiparametricTS,
+        StratifiedMeans,
+        XYAdaptive,
+        XYStatic,
+        named_policy,
+        needs_horizon,
+        policy_settings,
+        range_settings,
+    )
 
 __all__ = [
     "BOSE",
@@ -71,3 +93,14 @@ __all__ = [
     "policy_settings",
     "range_settings",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a published method or the catalogue, which had their home here before 0.5."""
+    if name in __all__:
+        return getattr(import_module("orthobandit.peers"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

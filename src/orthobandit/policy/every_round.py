@@ -38,6 +38,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.random import draw_key
 from orthobandit._foundation.release import stamp
 from orthobandit._foundation.types import Array, Whole
@@ -293,3 +294,19 @@ def open_decision(state: RoundState, scores: Array, mode: str) -> Decision:
         certainty=0.0,
         mode=mode,
     )
+
+
+@compiled
+def play(arm: int, probabilities: Array) -> int:
+    """Play one arm this round."""
+    probabilities[:] = 0.0
+    probabilities[arm] = 1.0
+    return 1
+
+
+@compiled
+def settle_on(arm: int, probabilities: Array) -> int:
+    """Play one arm from now on."""
+    probabilities[:] = 0.0
+    probabilities[arm] = 1.0
+    return FOREVER

@@ -11,7 +11,6 @@ from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
-from orthobandit.policy._phases import DesignRule, check_design, design_on, point_mass
 from orthobandit.policy._states import (
     check_observed,
     check_state,
@@ -21,8 +20,9 @@ from orthobandit.policy._states import (
     load_array,
     load_tally,
 )
-from orthobandit.policy._units import OWN_DESIGN, UNDECLARED, Units, check_bounds, units_of
 from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.phases import DesignRule, check_design, design_on, point_mass
+from orthobandit.policy.units import OWN_DESIGN, UNDECLARED, Units, check_bounds, units_of
 from orthobandit.theory import pac_rounds
 
 

@@ -10,7 +10,9 @@ from orthobandit._foundation.checks import check_choice, check_fraction, check_p
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.policy._phases import (
+from orthobandit.policy.author_rounds import successor_phase_rounds
+from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.phases import (
     Ahead,
     DesignRule,
     Ended,
@@ -22,9 +24,7 @@ from orthobandit.policy._phases import (
     point_mass,
     unclaimed_decision,
 )
-from orthobandit.policy._units import OWN_DESIGN, UNDECLARED, Units, check_bounds, units_of
-from orthobandit.policy.base import FOREVER, Decision
-from orthobandit.policy.spbai import successor_phase_rounds
+from orthobandit.policy.units import OWN_DESIGN, UNDECLARED, Units, check_bounds, units_of
 from orthobandit.theory import (
     adaptive_phase_rounds,
     experiments_phase_rounds,
@@ -70,7 +70,7 @@ class SBE(PhasedPolicy):
         Phase lengths: see :func:`~orthobandit.theory.experiments_phase_rounds`,
         :func:`~orthobandit.theory.theory_phase_rounds`, :func:`~orthobandit.theory.adaptive_phase_rounds`;
         "successor" are the lengths that the author of SP-BAI gives SBE in his experiments
-        (:func:`~orthobandit.policy.spbai.successor_phase_rounds`).
+        (:func:`~orthobandit.policy.author_rounds.successor_phase_rounds`).
     scale : float
         c of the experiments' schedule.
     C2, C3 : float

@@ -9,16 +9,14 @@ import numpy as np
 from orthobandit._foundation.random import stream
 from orthobandit._foundation.types import Array
 from orthobandit.estimate import CovariateRegression, KernelRegression
-from orthobandit.policy.contextual import (
-    AdditiveNoise,
+from orthobandit.peers import (
     CentredThompson,
     ContextualActionCentredTS,
     ContextualBOSE,
     ContextualLinUCB,
     ContextualSemiparametricTS,
-    InformationDirected,
-    Interactions,
 )
+from orthobandit.policy.contextual import AdditiveNoise, InformationDirected, Interactions
 from orthobandit.policy.contextual.base import CompiledContextual
 from orthobandit.simulation import Gaussian, Sine
 from orthobandit.simulation.contextual import (

@@ -22,7 +22,7 @@ Tables = dict[str, Rows]
 # Makers by name; a cell's code has those that its settings name.
 CATALOGUES = frozenset(
     {
-        "orthobandit.policy.catalogue:POLICIES",
+        "orthobandit.peers.catalogue:POLICIES",
         "orthobandit.simulation.instances:INSTANCES",
         "orthobandit.simulation.noise:NOISES",
         "orthobandit.simulation.shifts:SHIFTS",

@@ -15,7 +15,8 @@ from orthobandit._foundation.fingerprint import fingerprint
 from orthobandit._foundation.registry import SettingError, make_named
 from orthobandit.arms import ArmSet
 from orthobandit.errors import InputError, ParameterError, SpecError
-from orthobandit.policy import FOREVER, POLICIES, needs_horizon, range_settings
+from orthobandit.peers import POLICIES, needs_horizon, range_settings
+from orthobandit.policy import FOREVER
 from orthobandit.simulation import INSTANCES, NOISES, SHIFTS, Environment, Oblivious, simulate
 from orthobandit.simulation.runner import checked_checkpoints, default_checkpoints, seconds_a_round
 from orthobandit.study.cells import Cell, Tables

@@ -11,7 +11,7 @@ from orthobandit._foundation.random import draw_arms, stream
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.policy import LinTS
+from orthobandit.peers import LinTS
 from orthobandit.simulation import Environment, simulate
 from orthobandit.simulation.adversaries import Adaptive, Past
 from orthobandit.simulation.player import Player

@@ -91,8 +91,8 @@ def test_doors_lead_to_where_a_name_is_defined():
 def test_the_walk_stops_at_catalogues():
     whole = used_names("orthobandit.study.spec:run_policy")
     cut = used_names("orthobandit.study.spec:run_policy", without=cells.CATALOGUES)
-    assert "orthobandit.policy.bose:BOSE" in whole
-    assert "orthobandit.policy.bose:BOSE" not in cut
+    assert "orthobandit.peers.bose:BOSE" in whole
+    assert "orthobandit.peers.bose:BOSE" not in cut
 
 
 @pytest.mark.parametrize("name", sorted(cells.CATALOGUES))

@@ -17,7 +17,7 @@ from orthobandit.policy import (
     LinUCB,
     StratifiedMeans,
 )
-from orthobandit.policy._phases import pairs_of
+from orthobandit.policy.phases import pairs_of
 
 ARMS = ArmSet(np.linspace(0.0, 1.0, 1_000_000)[:, np.newaxis])
 SQUARES = {

@@ -10,7 +10,7 @@ import numpy as np
 
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.policy.contextual._regression import add_outer, dot, invert, times, update_inverse
+from orthobandit.policy.contextual.regression import add_outer, dot, invert, times, update_inverse
 
 REFRESH = 512  # rounds after which inverses are computed afresh
 

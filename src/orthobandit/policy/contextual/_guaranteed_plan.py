@@ -4,7 +4,7 @@ import numpy as np
 
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array
-from orthobandit.policy.contextual._regression import direct_into, pair_widths_into
+from orthobandit.policy.contextual.regression import direct_into, pair_widths_into
 
 MAX_RATIO = 8.0  # of (expected regret)² and information; the leader and its likeliest rival never need more
 

@@ -21,7 +21,7 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.linalg import cholesky_into
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.policy.contextual._exact_sums import refresh_inverses
-from orthobandit.policy.contextual._regression import dot, invert, times
+from orthobandit.policy.contextual.regression import dot, invert, times
 
 # `fourth` has about d⁴/4 numbers, and every round with a choice adds to all: 350 kB a replication at d = 20.
 MAX_DIMENSION = 24

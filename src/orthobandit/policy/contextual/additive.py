@@ -21,7 +21,6 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.policy.contextual._exact_sums import add_exact_round, begin_sums
 from orthobandit.policy.contextual._guaranteed_plan import guaranteed_into
-from orthobandit.policy.contextual._regression import dot, mean_into, scores_into, times
 from orthobandit.policy.contextual._residual_bounds import (
     JUMP,
     LOOK_AFTER,
@@ -32,6 +31,7 @@ from orthobandit.policy.contextual._residual_bounds import (
     look_back,
     restate,
 )
+from orthobandit.policy.contextual.regression import dot, mean_into, scores_into, times
 
 CAUTIOUS = 10  # first rounds, which only tell the scale of residuals: twice the largest one
 MEMORY = 500.0  # rounds that the scale of residuals looks back on

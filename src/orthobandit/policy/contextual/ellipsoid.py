@@ -17,7 +17,7 @@ import scipy
 
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.policy.contextual._regression import (
+from orthobandit.policy.contextual.regression import (
     SETTLED,
     add_outer,
     begin_centred,

@@ -15,8 +15,8 @@ import numpy as np
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array
 from orthobandit.errors import ParameterError
-from orthobandit.policy.contextual._regression import direct_into, scores_into
 from orthobandit.policy.contextual.offers import Interactions
+from orthobandit.policy.contextual.regression import direct_into, scores_into
 
 
 @compiled

@@ -15,19 +15,6 @@ from orthobandit.estimate.forecast.baselines import ARMA, Baseline, check_baseli
 from orthobandit.estimate.plan import Plan
 from orthobandit.policy.contextual._exact_sums import add_exact_round, begin_sums, exact_norm_into
 from orthobandit.policy.contextual._guaranteed_plan import guaranteed_into
-from orthobandit.policy.contextual._regression import (
-    SETTLED,
-    CentredMemory,
-    begin_centred,
-    direct_into,
-    dot,
-    grow_ridge,
-    learn_centred,
-    mean_into,
-    scale_into,
-    score_centred,
-    scores_into,
-)
 from orthobandit.policy.contextual.additive import (
     AdditiveMemory,
     AdditiveNoise,
@@ -54,6 +41,19 @@ from orthobandit.policy.contextual.ellipsoid import (
     prior_of,
 )
 from orthobandit.policy.contextual.offers import Offer
+from orthobandit.policy.contextual.regression import (
+    SETTLED,
+    CentredMemory,
+    begin_centred,
+    direct_into,
+    dot,
+    grow_ridge,
+    learn_centred,
+    mean_into,
+    scale_into,
+    score_centred,
+    scores_into,
+)
 from orthobandit.policy.contextual.trusting import (
     TrustingMemory,
     TrustingSettings,

@@ -13,7 +13,7 @@ import numpy as np
 
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.policy.contextual._regression import (
+from orthobandit.policy.contextual.regression import (
     SETTLED,
     add_outer,
     begin_centred,

@@ -1,0 +1,302 @@
+"""BOSE: filter the arms after every round, and explore the rest with a distribution that hides the shift.
+
+Its memory is the centred regression seen from the arms. The filter says who may still be best; it serves the
+simplest distribution too, a fair coin between the two farthest survivors.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from orthobandit._foundation.checks import check_choice, check_fraction, check_positive, check_whole
+from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.types import Array, Mask, Whole
+from orthobandit.arms import ArmSet
+from orthobandit.design.ball import TOLERANCE, ball_into, squared_distance
+from orthobandit.errors import ParameterError
+from orthobandit.peers._ridge import REFRESH_ROUNDS, add_round, refresh_arms, update_arms
+from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, settle_on
+from orthobandit.policy.units import UNDECLARED, Units, check_bounds, units_of
+
+
+class FilterSettings(NamedTuple):
+    """Features on the arms' hull (K, r), λ and γ; `is_exact` chooses between the distributions of BOSE."""
+
+    positions: Array
+    ridge: float
+    width: float
+    is_exact: bool
+
+
+class FilterMemory(NamedTuple):
+    """Σ x̃x̃ᵀ (R, r, r), Σ x̃r (R, r), the rounds in them (R,), and P (R, K, K), s (R, K)."""
+
+    gram: Array
+    moment: Array
+    step: Whole
+    inner: Array
+    scores: Array
+
+
+@compiled
+def survivors_into(settings: FilterSettings, memory: FilterMemory, i: int, survives: Mask) -> int:
+    """Mark the arms that no other arm beats by more than γ times their distance; return how many."""
+    inner = memory.inner[i]
+    scores = memory.scores[i]
+    squared_width = settings.width**2
+    count = 0
+    for a in range(scores.size):
+        survives[a] = True
+        for b in range(scores.size):
+            lead = scores[b] - scores[a]
+            if lead > 0.0 and lead * lead > squared_width * squared_distance(inner, a, b):
+                survives[a] = False
+                break
+        count += survives[a]
+    return count
+
+
+@compiled
+def list_survivors(settings: FilterSettings, memory: FilterMemory, i: int) -> tuple[Whole, bool]:
+    """Return the survivors (m,) and whether all of them have the same features."""
+    survives = np.empty(memory.scores.shape[1], dtype=np.bool_)
+    survivors_into(settings, memory, i, survives)
+    among = np.flatnonzero(survives)
+    for a in among:
+        if squared_distance(memory.inner[i], int(a), int(among[0])) > 0.0:
+            return among, False
+    return among, True
+
+
+@compiled
+def observe_contrast(
+    settings: FilterSettings, memory: FilterMemory, i: int, probabilities: Array, arm: int, reward: float
+) -> bool:
+    """Add one round to the regression."""
+    inner = memory.inner[i]
+    scores = memory.scores[i]
+    positions = settings.positions
+    count, size = positions.shape
+    centred = positions[arm].copy()
+    pull = inner[arm].copy()
+    expected = scores[arm]
+    for a in range(count):
+        p = probabilities[a]
+        if p > 0.0:
+            expected -= p * scores[a]
+            for b in range(count):
+                pull[b] -= p * inner[a, b]
+            for j in range(size):
+                centred[j] -= p * positions[a, j]
+    gram = memory.gram[i]
+    moment = memory.moment[i]
+    add_round(gram, moment, centred, reward)
+    memory.step[i] += 1
+    if memory.step[i] % REFRESH_ROUNDS == 0:
+        refresh_arms(positions, settings.ridge, gram, moment, inner, scores)
+        return True
+    grown = 1.0 + pull[arm]
+    for a in range(count):
+        grown -= probabilities[a] * pull[a]
+    update_arms(inner, scores, pull, grown, reward - expected)
+    return True
+
+
+@dataclass(frozen=True)
+class FilterPolicy(RoundPolicy):
+    """BOSE without its distribution: constants, memory and decisions. Subclasses say how to explore."""
+
+    horizon: int
+    delta: float = 0.05
+    constants: str = "tuned"
+    scale: float = 1.0
+    ridge: float | None = None
+    theta_bound: float | None = field(default=None, kw_only=True)
+    shift_bound: float | None = field(default=None, kw_only=True)
+    noise: float = field(default=1.0, kw_only=True)
+
+    observe_into: ClassVar[ObserveStep] = staticmethod(observe_contrast)
+    pair_bytes: ClassVar[float] = 24.0  # inner products, and what is made on the way to them
+
+    def __post_init__(self) -> None:
+        check_whole("horizon", self.horizon)
+        check_fraction("delta", self.delta)
+        check_choice("constants", self.constants, ("tuned", "theory"))
+        check_positive("scale", self.scale)
+        if self.ridge is not None:
+            check_positive("ridge", self.ridge)
+        if self.constants == "theory" and (self.scale != 1.0 or self.ridge is not None):
+            raise ParameterError(
+                f"scale={self.scale:g} and ridge={self.ridge} belong to constants='tuned';"
+                " constants='theory' leaves nothing to set"
+            )
+        check_bounds(self.theta_bound, self.shift_bound, self.noise)
+
+    def regression_ridge(self, arms: ArmSet) -> float:
+        """Return λ = 4r·log(9T) + 8·log(4T/δ), or the `ridge` that was set, in units of the squared features.
+
+        With features x/L and V = λI + Σx̃x̃ᵀ/L², all scores and norms are as with x and V = λL²I + Σx̃x̃ᵀ.
+        """
+        return self._ridge(arms) * self._units(arms).feature ** 2
+
+    def _ridge(self, arms: ArmSet) -> float:
+        """Return λ in the units of the constants."""
+        if self.ridge is not None:
+            return float(self.ridge)
+        r = max(arms.dimension, 1)
+        T = self.horizon
+        return 4 * r * math.log(9 * T) + 8 * math.log(4 * T / self.delta)
+
+    def filter_width(self, arms: ArmSet) -> float:
+        """Return γ in units of the rewards, by theory or tuned (:class:`~orthobandit.peers.bose.BOSE`)."""
+        r = max(arms.dimension, 1)
+        T = self.horizon
+        unit = self._units(arms).reward
+        root = math.sqrt(self._ridge(arms))
+        if self.constants == "theory":
+            noise = math.sqrt(27 * r * math.log(1 + 2 * T / r) + 54 * math.log(4 * T / self.delta))
+            return unit * (root + noise)
+        inside = r * max(math.log(T / r), 0.0) + math.log(T / self.delta)
+        return unit * self.scale * (root + math.sqrt(inside))
+
+    def _units(self, arms: ArmSet) -> Units:
+        return units_of(arms, self.theta_bound, self.shift_bound, self.noise)
+
+    def settings(self, arms: ArmSet) -> FilterSettings:
+        """Return what the compiled steps read."""
+        positions = np.ascontiguousarray(arms.positions)
+        return FilterSettings(positions, self.regression_ridge(arms), self.filter_width(arms), True)
+
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> FilterMemory:
+        """Return the memory before the first round; nothing is randomised."""
+        del seed
+        size = len(numbers)
+        count = len(arms)
+        r = arms.dimension
+        inner = arms.positions @ arms.positions.T / self.regression_ridge(arms)
+        return FilterMemory(
+            gram=np.zeros((size, r, r)),
+            moment=np.zeros((size, r)),
+            step=np.zeros(size, dtype=np.int64),
+            inner=np.tile((inner + inner.T) / 2, (size, 1, 1)),
+            scores=np.zeros((size, count)),
+        )
+
+    def decide(self, state: RoundState) -> Decision:
+        """Return what is known now.
+
+        On the event that all contrasts are estimated within γ of their norm, dropped arms are worse and a
+        sole survivor is best. It has probability 1 − δ with the theoretical constants within the horizon, if
+        `theta_bound`, `shift_bound` and `noise` are true; `mode` repeats them. Without them, with tuned
+        constants or beyond the horizon nothing is claimed.
+        """
+        packed = self.pack(state)
+        settings = self.settings(state.arms)
+        active = np.empty((state.rounds.size, len(state.arms)), dtype=np.bool_)
+        for i in range(len(active)):
+            survivors_into(settings, packed.memory, i, active[i])
+        leader = np.argmax(np.where(active, packed.memory.scores, -np.inf), axis=-1)
+        settled = packed.rounds == FOREVER
+        leader = np.where(settled, np.argmax(packed.probabilities, axis=-1), leader)
+        why = self._why_unclaimed(state.arms, packed.memory)
+        batch = state.rounds.shape
+        return Decision(
+            active=active.reshape((*batch, -1)),
+            leader=leader.reshape(batch),
+            declared=np.where(settled, leader, -1).reshape(batch),
+            epsilon=np.where(settled & (not why), 0.0, np.inf).reshape(batch),
+            certainty=0.0 if why else 1 - self.delta,
+            mode=why or self._why_claimed(state.arms),
+        )
+
+    def _why_unclaimed(self, arms: ArmSet, memory: FilterMemory) -> str:
+        """Return why nothing can be claimed, or ""."""
+        if not arms.dimension:
+            return ""
+        if self.constants != "theory":
+            return "none (tuned constants)"
+        if self.theta_bound is None:
+            return UNDECLARED
+        if np.any(memory.step > self.horizon):
+            return "none (played beyond the horizon of the constants)"
+        return ""
+
+    def _why_claimed(self, arms: ArmSet) -> str:
+        """Return what a claim rests on."""
+        return f"theory, if {self._units(arms).declared}" if arms.dimension else "arms are identical"
+
+
+@compiled
+def plan_ball(settings: FilterSettings, memory: FilterMemory, i: int, probabilities: Array) -> int:
+    """Draw survivors from BOSE's distribution, or uniformly."""
+    among, are_alike = list_survivors(settings, memory, i)
+    if are_alike:
+        return settle_on(among[0], probabilities)
+    if not settings.is_exact:
+        probabilities[:] = 0.0
+        probabilities[among] = 1.0 / among.size
+        return 1
+    residual = ball_into(memory.inner[i], among, probabilities)
+    return 1 if residual <= TOLERANCE else -1
+
+
+@dataclass(frozen=True)
+class BOSE(FilterPolicy):
+    """Bandit orthogonalised semiparametric estimation (Krishnamurthy, Wu & Syrgkanis 2018, Algorithm 1).
+
+    Every round: θ̂ = V⁻¹Σ x̃r with V = λI + Σ x̃x̃ᵀ; drop arm i if some j has θ̂ᵀ(x_j − x_i) > γ‖x_j − x_i‖_{V⁻¹}.
+    A sole survivor is played and nothing is updated. Otherwise draw from a distribution p on the survivors
+    with ‖x_a − μ_p‖²_{V⁻¹} ≤ tr(V⁻¹Σ_p) for each of them. Such p maximise tr(V⁻¹Σ_p): they are the dual
+    solution of the smallest ball around {V^{−1/2}x_a}, found exactly
+    (:func:`~orthobandit.design.ball.enclosing_ball`; residual ≤ 1e-8 or
+    :class:`~orthobandit.errors.DesignError`). Two survivors get ½ each.
+
+    Regret Õ(d√T) for oblivious and adaptive shifts with the theoretical constants. Departs: d is the affine
+    dimension r; arms do not change over time, so a sole survivor is declared and played for ever; survivors
+    with equal features are equally good and the first is declared.
+
+    Parameters
+    ----------
+    horizon : int
+        T of the constants. Playing on after it is allowed.
+    delta : float
+        Failure probability δ.
+    constants : {"tuned", "theory"}
+        λ = 4r·log(9T) + 8·log(4T/δ) in both. γ = √λ + √(27r·log(1+2T/r) + 54·log(4T/δ)) in theory, and
+        c(√λ + √(r·log(T/r) + log(T/δ))) tuned.
+    scale : float
+        c of the tuned γ.
+    ridge : float, optional
+        Another λ for the tuned constants.
+    theta_bound, shift_bound : float, optional
+        S and N with ‖θ‖ ≤ S and |ν_t| ≤ N, for the features as they are given; both or neither. The
+        constants are for ‖x‖, ‖θ‖, |ν| ≤ 1 and 1-sub-Gaussian noise; with the bounds λ and γ are multiplied
+        so that they fit, and no decision depends on units. Without them nothing is claimed.
+    noise : float
+        σ of the sub-Gaussian noise; read only with the bounds.
+    distribution : {"exact", "uniform"}
+        "uniform" plays all survivors alike, as the authors' public code does; their bound of the regret is
+        not proven for it.
+
+    Examples
+    --------
+    >>> policy = BOSE(horizon=1000)
+    >>> state = policy.start(ArmSet([[0.0, 0.0], [2.0, 0.0], [1.0, 0.5]]))
+    >>> policy.plan(state).probabilities.tolist()
+    [0.5, 0.5, 0.0]
+    """
+
+    distribution: str = "exact"
+
+    plan_into: ClassVar[PlanStep] = staticmethod(plan_ball)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("distribution", self.distribution, ("exact", "uniform"))
+
+    def settings(self, arms: ArmSet) -> FilterSettings:
+        """Return what the compiled steps read."""
+        return super().settings(arms)._replace(is_exact=self.distribution == "exact")
