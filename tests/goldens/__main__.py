@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.goldens.harness import ROUNDING_FILE, rounding
 
 HERE = Path(__file__).parent
 
@@ -21,6 +22,8 @@ def main():
     os.environ["GOLDENS"] = chosen.renew or chosen.compare or "*"
     if chosen.renew:
         os.environ["RENEW_GOLDENS"] = "1"
+    if chosen.renew == "*":
+        ROUNDING_FILE.write_text(f"{rounding()}\n", encoding="utf-8")
     return pytest.main([str(HERE), "-q", *rest])
 
 

@@ -136,9 +136,18 @@ def test_the_policy_is_not_contradicted(policy, rewards, words):
         Experiment.memory(ARMS, policy, rewards=rewards)
 
 
-@pytest.mark.parametrize(
-    ("data", "kind"), [(ReportData, Report), (ArmData, ArmReport), (MetricData, MetricReport)]
-)
+def test_a_plain_report_says_all_that_a_report_knows():
+    """The conclusion is said by its parts, and notes stand among the warnings."""
+    said = [*ReportData.__annotations__]
+    known = {field.name for field in fields(Report)}
+    parts = {"declared", "held", "alarms", "warnings"}
+    assert {*said} - known == parts
+    assert known - {*said} == {"conclusion", "notes"}
+    assert all(isinstance(getattr(Report, name), property) for name in parts)
+    assert said == [*Experiment.memory(ARMS, window="7d").report().to_json()]
+
+
+@pytest.mark.parametrize(("data", "kind"), [(ArmData, ArmReport), (MetricData, MetricReport)])
 def test_the_types_of_plain_reports_have_their_fields(data, kind):
     assert list(data.__annotations__) == [field.name for field in fields(kind)]
 
