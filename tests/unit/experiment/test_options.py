@@ -144,7 +144,7 @@ def test_a_plain_report_says_all_that_a_report_knows():
     assert {*said} - known == parts
     assert known - {*said} == {"conclusion", "notes"}
     assert all(isinstance(getattr(Report, name), property) for name in parts)
-    assert said == [*Experiment.memory(ARMS, window="7d").report().to_json()]
+    assert said == [*Experiment.memory(ARMS, rewards=(0, 1), window="7d").report().to_json()]
 
 
 @pytest.mark.parametrize(("data", "kind"), [(ArmData, ArmReport), (MetricData, MetricReport)])
