@@ -16,7 +16,7 @@ from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.files import write_text
 from orthobandit._foundation.release import __version__
 from orthobandit.errors import StudyError
-from orthobandit.reproduction.sections import Chart, Grid, Measured, Scope, Section, Verdict, tally
+from orthobandit.reproduction.sections import Chart, Grid, Judgement, Measured, Scope, Section, tally
 from orthobandit.reproduction.sections.base import ANSWERS, CLAIMS, LEVEL, Data
 from orthobandit.showing import numbers
 from orthobandit.showing.charts import blank_figure, house_style, save_figure, svg_text
@@ -174,7 +174,7 @@ def read_data(folder: Path, section: Section) -> Data:
     }
 
 
-def summary(found: Sequence[tuple[Section, Sequence[Verdict]]], scope: Scope) -> dict[str, Any]:
+def summary(found: Sequence[tuple[Section, Sequence[Judgement]]], scope: Scope) -> dict[str, Any]:
     """Return all verdicts as plain values."""
     return {
         "format": FORMAT,
@@ -242,7 +242,7 @@ class Shown:
     """What a page shows of a section; figures are (SVGs, caption)."""
 
     section: Section
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[Judgement]
     grids: Sequence[Grid]
     figures: Sequence[tuple[Sequence[str], str]]
     setting: str
@@ -295,7 +295,7 @@ def in_words(counts: Mapping[str, int]) -> str:
     return "; ".join(parts)
 
 
-def source(verdict: Verdict) -> str:
+def source(verdict: Judgement) -> str:
     """Return whose claim it is, for people."""
     return SOURCES.get(verdict.source, verdict.source)
 

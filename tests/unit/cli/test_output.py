@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from inside.reproduction import SECTIONS, Measured, Verdict
+from inside.reproduction import SECTIONS, Judgement, Measured
 from orthobandit.cli import main
 from orthobandit.study import Part, Sweep
 from processes import has_members
@@ -155,7 +155,7 @@ class Tiny:
 
     def verdicts(self, data):
         runs = len(data["runs"]["regret"])
-        return [Verdict("runs", "there is one run", "here", "runs", Measured.exactly(runs), "≤", 1)]
+        return [Judgement("runs", "there is one run", "here", "runs", Measured.exactly(runs), "≤", 1)]
 
     def grids(self, data):  # noqa: ARG002
         return []

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from inside.reproduction import SECTIONS, Measured, Verdict
+from inside.reproduction import SECTIONS, Judgement, Measured
 from orthobandit.cli import main
 
 SPEC = """\
@@ -83,7 +83,7 @@ class Wrong:
         return []
 
     def verdicts(self, data):  # noqa: ARG002
-        return [Verdict("two", "two is at most one", "here", "two", Measured.exactly(2), "≤", 1)]
+        return [Judgement("two", "two is at most one", "here", "two", Measured.exactly(2), "≤", 1)]
 
     def grids(self, data):  # noqa: ARG002
         return []

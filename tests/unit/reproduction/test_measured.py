@@ -15,15 +15,15 @@ from inside.reproduction import (
     LEVEL,
     MOST_VERDICTS,
     Fit,
+    Judgement,
     Measured,
-    Verdict,
     _hall,
     tally,
 )
 
 
 def kind(measured, relation="≤", bound=1.0):
-    return Verdict("name", "claim", "here", "statistic", measured, relation, bound).kind
+    return Judgement("name", "claim", "here", "statistic", measured, relation, bound).kind
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,10 @@ def test_the_largest_is_shown_only_if_all_are():
 
 
 def test_a_tally_counts_every_kind():
-    verdicts = [Verdict("a", "", "here", "", Measured.exactly(value), "≤", 1.0) for value in (0.0, 0.5, 2.0)]
-    verdicts.append(Verdict("b", "", "question", "", Measured.exactly(2.0), "≤", 1.0))
+    verdicts = [
+        Judgement("a", "", "here", "", Measured.exactly(value), "≤", 1.0) for value in (0.0, 0.5, 2.0)
+    ]
+    verdicts.append(Judgement("b", "", "question", "", Measured.exactly(2.0), "≤", 1.0))
     assert tally(verdicts) == {"refuted": 1, "undecided": 0, "shown": 2, "no": 1, "open": 0, "yes": 0}
     assert set(tally([]).values()) == {0}
 

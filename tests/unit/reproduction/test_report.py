@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from jinja2 import UndefinedError
 
-from inside.reproduction import CONTENDERS, SECTIONS, Chart, Grid, Measured, Scope, Verdict
+from inside.reproduction import CONTENDERS, SECTIONS, Chart, Grid, Judgement, Measured, Scope
 from orthobandit.errors import ParameterError, StudyError
 from orthobandit.reproduction.charts import Curve, Dot, Series, dot_rows, error_panels, scaling_panels
 from orthobandit.reproduction.report import build, chosen, derive, templates
@@ -43,7 +43,7 @@ class Small:
     def verdicts(self, data):
         correct = data["runs"]["is_correct"]
         share = Measured.share(int(correct.sum()), correct.size)
-        return [Verdict("right", "SBE is <right>", "here", "share", share, "≥", self.bound)]
+        return [Judgement("right", "SBE is <right>", "here", "share", share, "≥", self.bound)]
 
     def grids(self, data):
         return [Grid("runs", ["policy", "what", "n"], [["SBE", "all", str(len(data["runs"]["regret"]))]])]

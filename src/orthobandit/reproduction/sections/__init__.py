@@ -4,11 +4,11 @@ from orthobandit.reproduction.sections.base import (
     KINDS,
     Chart,
     Grid,
+    Judgement,
     Measured,
     Scope,
     Section,
-    Verdict,
     tally,
 )
 
-__all__ = ["KINDS", "Chart", "Grid", "Measured", "Scope", "Section", "Verdict", "tally"]
+__all__ = ["KINDS", "Chart", "Grid", "Judgement", "Measured", "Scope", "Section", "tally"]

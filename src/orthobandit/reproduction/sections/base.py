@@ -1,7 +1,7 @@
 """What every section of a report is: cells to run, claims, and the numbers that decide them.
 
 A :class:`Measured` number carries limits of its error; a :class:`Fit` is a power law through such numbers; a
-:class:`Verdict` holds one of them against a bound that was fixed before the runs.
+:class:`Judgement` holds one of them against a bound that was fixed before the runs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -290,7 +290,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Judgement:
     """One claim and the number that decides it.
 
     Attributes
@@ -309,9 +309,9 @@ class Verdict:
 
     Examples
     --------
-    >>> Verdict("error", "it errs rarely", "here", "share", Measured.share(11, 40), "≤", 0.1).kind
+    >>> Judgement("error", "it errs rarely", "here", "share", Measured.share(11, 40), "≤", 0.1).kind
     'undecided'
-    >>> Verdict("error", "it errs rarely", "here", "share", Measured.share(0, 100), "≤", 0.1).kind
+    >>> Judgement("error", "it errs rarely", "here", "share", Measured.share(0, 100), "≤", 0.1).kind
     'shown'
     """
 
@@ -352,7 +352,7 @@ class Verdict:
         }
 
 
-def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
+def tally(verdicts: Iterable[Judgement]) -> dict[str, int]:
     """Return how many claims, and how many questions, are of each kind."""
     kinds = [verdict.kind for verdict in verdicts]
     return {kind: kinds.count(kind) for kind in KINDS}
@@ -429,7 +429,7 @@ class Section(Protocol):
         """Return the work."""
         ...
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return what was shown, what was refuted and what the runs leave undecided."""
         ...
 

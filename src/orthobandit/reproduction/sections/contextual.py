@@ -10,7 +10,7 @@ import numpy as np
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Dot, dot_rows
 from orthobandit.reproduction.offers import TASK
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
+from orthobandit.reproduction.sections.base import Chart, Data, Grid, Judgement, Measured, Scope
 from orthobandit.study.cells import Cell
 from orthobandit.study.tables import where
 
@@ -46,7 +46,7 @@ class Comparison:
     Attributes
     ----------
     name, claim, source
-        As in :class:`Verdict`.
+        As in :class:`Judgement`.
     policy : str
     peers : tuple of str
         In every world the one with the least mean regret counts.
@@ -141,7 +141,7 @@ class PersonalisedTable:
     def _worlds(self, scope: Scope) -> Sequence[str]:
         return self.quick_worlds if scope.is_quick and self.quick_worlds else list(self.worlds)
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return whether regret is as small as claimed, in the worst world of each claim."""
         found = []
         for comparison in self.comparisons:
@@ -156,7 +156,7 @@ class PersonalisedTable:
             ratios = [Measured.ratio(own, rival, among=len(sides)) for own, rival in sides]
             if ratios:
                 found.append(
-                    Verdict(
+                    Judgement(
                         name=comparison.name,
                         claim=comparison.claim,
                         source=comparison.source,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit.reproduction.charts import Dot, share_rows
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
+from orthobandit.reproduction.sections.base import Chart, Data, Grid, Judgement, Measured, Scope
 from orthobandit.simulation import SHIFTS
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part
@@ -87,10 +87,10 @@ class Coverage:
             for first in range(0, runs, PIECE)
         ]
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return what the worst shift of each mode says of its claim."""
         return [
-            Verdict(
+            Judgement(
                 name=f"{label} coverage",
                 claim=f"in the mode {label}, no shift makes more than δ of the runs fail",
                 source="here",

@@ -7,7 +7,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.reproduction.charts import Series, error_panels
-from orthobandit.reproduction.sections.base import FORMULAS, Chart, Data, Grid, Measured, Scope, Verdict
+from orthobandit.reproduction.sections.base import FORMULAS, Chart, Data, Grid, Judgement, Measured, Scope
 from orthobandit.study.cells import Cell
 from orthobandit.study.tables import distinct, grouped, where
 
@@ -58,7 +58,7 @@ class ErrorFigure:
             for design in DESIGNS
         ]
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return whether runs stay below the level, and what the exact design gains."""
         found = []
         gains = []
@@ -69,7 +69,7 @@ class ErrorFigure:
             late = {design: values[-LATE:].mean(axis=0) for design, values in pairs.items()}
             gains.append(np.log(late["centred"] / late["anchor"]))
             found.append(
-                Verdict(
+                Judgement(
                     name=f"({d}, {count}) level",
                     claim=f"at ({d}, {count}), √t·eₜ ≤ 10√(d log K) at all times",
                     source="paper",
@@ -79,7 +79,7 @@ class ErrorFigure:
                     bound=level(d, count),
                 )
             )
-        exact = Verdict(
+        exact = Judgement(
             name="exact design",
             claim="the exact centred design has a smaller error over all pairs of arms than DEO",
             source="here",

@@ -6,7 +6,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Series, scaling_panels
-from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Measured, Scope, Verdict, signed
+from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Judgement, Measured, Scope, signed
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import distinct, grouped, where
@@ -96,7 +96,7 @@ class GapChecks:
         ).cells()
         return cells
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return whether exponents and plans keep to the theorems'."""
         found = []
         for family, words in FAMILIES.items():
@@ -104,7 +104,7 @@ class GapChecks:
             for column, power in (("regret", 1), ("stop_time", 2)):
                 what = "regret" if power == 1 else "samples"
                 found.append(
-                    Verdict(
+                    Judgement(
                         name=f"{what}, {family}",
                         claim=f"on {words}, {what} grow{'s' * (power == 1)} no faster than"
                         f" {letter}/Δ{'²' * (power == 2)}",
@@ -118,7 +118,7 @@ class GapChecks:
         counts, regret = points(data, "arms", "regret")
         sizes = [[bai_rounds(FIXED, DELTA, int(count) - 1, int(count))] for count in counts]
         own = Fit.of(counts, np.array(sizes, dtype=float)).exponent
-        arms = Verdict(
+        arms = Judgement(
             name="regret against K",
             claim=f"on one-hot arms, regret grows with K as SBE's schedule does, but for {ABOVE:g} in the"
             " exponent",
@@ -128,7 +128,7 @@ class GapChecks:
             relation="≤",
             bound=own + ABOVE,
         )
-        horizon = Verdict(
+        horizon = Judgement(
             name="mean regret against log T",
             claim="with δ = 1/T at a fixed gap, mean regret grows no faster than log T",
             source="paper",
@@ -232,7 +232,7 @@ def _fit(data: Data, family: str, column: str) -> Fit:
     return Fit.of(*points(data, family, column))
 
 
-def _plans(data: Data) -> list[Verdict]:
+def _plans(data: Data) -> list[Judgement]:
     """Judge how often policies make a new plan: SBE once a phase, its rivals in most rounds."""
     runs = data["runs"]
     own = {family: where(runs, check=family) for family in FAMILIES}
@@ -240,7 +240,7 @@ def _plans(data: Data) -> list[Verdict]:
         family: np.array([phases_needed(gap) + 1 for gap in its["gap"]]) for family, its in own.items()
     }
     hits = sum(int(np.sum(own[family]["plans"] > allowed[family])) for family in own)
-    few = Verdict(
+    few = Judgement(
         name="plans of SBE",
         claim=f"with probability 1 − δ a run of SBE has at most ⌈log₂ 1/Δ⌉ + 2 plans, δ = {DELTA}",
         source="paper",
@@ -253,7 +253,7 @@ def _plans(data: Data) -> list[Verdict]:
     return [
         few,
         *(
-            Verdict(
+            Judgement(
                 name=f"plans of {rival}",
                 claim=f"{rival} has a new plan in at least half of the rounds",
                 source="paper",

@@ -7,7 +7,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Series, scaling_panels
-from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Measured, Scope, Verdict, signed
+from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Judgement, Measured, Scope, signed
 from orthobandit.reproduction.sections.errors import Exploration
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
@@ -86,13 +86,13 @@ class ManyArms:
         ]
         return cells
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return whether growth is as slow as claimed, and ends."""
         adaptive = where(data["runs"], check="adaptive")
         few, most = (grouped(where(adaptive, count=K), "instance", "stop_time")[1] for K in (FEW, MOST))
         wrong = round(share_wrong(adaptive) * len(adaptive["declared"]))
         return [
-            Verdict(
+            Judgement(
                 name="samples against log K",
                 claim="samples to the best arm grow no faster than log K, but for 0.1 in the exponent",
                 source="paper",
@@ -101,7 +101,7 @@ class ManyArms:
                 relation="≤",
                 bound=1 + MARGIN,
             ),
-            Verdict(
+            Judgement(
                 name="error against log K",
                 claim="the error of the worst arm grows no faster than √log K, but for 0.1 in the exponent",
                 source="paper",
@@ -110,7 +110,7 @@ class ManyArms:
                 relation="≤",
                 bound=0.5 + MARGIN,
             ),
-            Verdict(
+            Judgement(
                 name="free of K",
                 claim=f"with the adaptive schedule, d = 2, {MOST:,} arms need no more samples than {FEW:,},"
                 " but for 10 %",
@@ -120,7 +120,7 @@ class ManyArms:
                 relation="≤",
                 bound=1 + MARGIN,
             ),
-            Verdict(
+            Judgement(
                 name="errors of the adaptive schedule",
                 claim="with the adaptive schedule a wrong arm is declared with probability at most"
                 f" δ = {DELTA}",
@@ -251,7 +251,7 @@ def schedule_exponent(horizons: Array) -> float:
     return Fit.of(horizons, np.array(worst)).exponent
 
 
-def _regret_verdicts(data: Data) -> list[Verdict]:
+def _regret_verdicts(data: Data) -> list[Judgement]:
     """Return whether the adaptive schedule's regret grows like √T, and not with K."""
     fits = [_regret_fit(data, count) for count in (FEW, MOST)]
     horizons, few = _regret_points(data, FEW)
@@ -259,7 +259,7 @@ def _regret_verdicts(data: Data) -> list[Verdict]:
     place = int(np.argmax(horizons == FREE_OF_K))
     own = schedule_exponent(horizons)
     return [
-        Verdict(
+        Judgement(
             name="regret of the adaptive schedule against T",
             claim="with the adaptive schedule, d = 2, regret grows with T as that schedule does, but for 0.1"
             " in the exponent",
@@ -270,7 +270,7 @@ def _regret_verdicts(data: Data) -> list[Verdict]:
             relation="≤",
             bound=own + MARGIN,
         ),
-        Verdict(
+        Judgement(
             name="regret free of K",
             claim=f"with the adaptive schedule, d = 2, {MOST:,} arms cost no more regret than {FEW:,}, but"
             " for 5 %",

@@ -6,7 +6,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Series, scaling_panels
-from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Measured, Scope, Verdict, signed
+from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Judgement, Measured, Scope, signed
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import Columns, distinct, grouped, where
@@ -76,7 +76,7 @@ class Pac:
             for name, shift in SHIFTS.items()
         ]
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return whether promises are kept under the worst shift and at the worst ε, and the rate."""
         parts = _parts(data)
         shares = [
@@ -85,7 +85,7 @@ class Pac:
         ]
         fits = {shift: _fit(data, shift) for (shift,) in distinct(data["pac"], "shift")}
         return [
-            Verdict(
+            Judgement(
                 name="within ε",
                 claim="after τ(ε, δ) rounds with C₂ = 1, the arm that looks best is within ε of the best with"
                 f" probability 1 − δ, δ = {DELTA}",
@@ -95,7 +95,7 @@ class Pac:
                 relation="≤",
                 bound=DELTA,
             ),
-            Verdict(
+            Judgement(
                 name="PAC rate",
                 claim="the error over all pairs of arms falls like t^(−1/2) or faster, but for 0.1 in the"
                 " exponent",

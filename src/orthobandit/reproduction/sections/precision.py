@@ -7,7 +7,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Series, scaling_panels
-from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Measured, Scope, Verdict, signed
+from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Judgement, Measured, Scope, signed
 from orthobandit.reproduction.sections.errors import DESIGNS, Exploration
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part
@@ -98,9 +98,9 @@ class Precision:
         ]
         return [*flat, *floors, *moments, *ellipsoids]
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return what is flat, reached and kept."""
-        flat = Verdict(
+        flat = Judgement(
             name="flat",
             claim="where the shift is bounded, √t·eₜ becomes flat, but for 0.1 in the exponent",
             source="paper",
@@ -205,7 +205,7 @@ def _against_dimension(data: Data, column: str, name: str) -> Series:
     return Series(label, x, y.mean(axis=1), y.std(axis=1, ddof=1), fit.values)
 
 
-def _ellipsoids(data: Data) -> list[Verdict]:
+def _ellipsoids(data: Data) -> list[Judgement]:
     """Return whether θ lies in the ellipsoid, and what Cauchy–Schwarz loses."""
     parts = _by_dimension(data).values()
     outside = [
@@ -213,7 +213,7 @@ def _ellipsoids(data: Data) -> list[Verdict]:
         for its in parts
     ]
     return [
-        Verdict(
+        Judgement(
             name="ellipsoid",
             claim=f"θ lies outside the ellipsoid of Lemma 19 with probability at most δ = {DELTA}",
             source="paper",
@@ -222,7 +222,7 @@ def _ellipsoids(data: Data) -> list[Verdict]:
             relation="≤",
             bound=DELTA,
         ),
-        Verdict(
+        Judgement(
             name="error as a whole",
             claim="the error as a whole grows like √d, but for 0.1 in the exponent, so that Cauchy–Schwarz"
             " loses that factor",
@@ -232,7 +232,7 @@ def _ellipsoids(data: Data) -> list[Verdict]:
             relation="≥",
             bound=0.5 - ROOT,
         ),
-        Verdict(
+        Judgement(
             name="error of a contrast",
             claim="in units of √(L/t) the error of one contrast does not grow with d, but for 0.1 in the"
             " exponent",
@@ -262,12 +262,12 @@ def _excess(data: Data) -> dict[str, Measured]:
     }
 
 
-def _floors(data: Data) -> list[Verdict]:
+def _floors(data: Data) -> list[Judgement]:
     excess = _excess(data)["anchor"]
     # Both sides are asked: an estimate that beats the bound would show a fault of the simulation.
     sides = (("reached", "reaches", "≤", 1 + CLOSE), ("not beaten", "does not beat", "≥", 1 - CLOSE))
     return [
-        Verdict(
+        Judgement(
             name=f"lower bound {name}",
             claim=f"under ν = −μᵀθ, orthogonalised regression {verb} the lower bound √(L/t), but for"
             f" {CLOSE:.0%} of the squared error",
@@ -289,14 +289,14 @@ def _by_design(data: Data) -> dict[tuple[int, int, str], Any]:
     }
 
 
-def _moments(data: Data) -> list[Verdict]:
+def _moments(data: Data) -> list[Judgement]:
     found = _by_design(data)
     shares = [
         Measured.share(int(np.sum(its["constant"] > 2)), len(its["constant"]), among=len(found))
         for its in found.values()
     ]
     anchors = [its for (_, _, design), its in found.items() if design == "anchor"]
-    constant = Verdict(
+    constant = Judgement(
         name="second moments",
         claim="after the first phase of SBE, second moments agree up to c ≤ 2, but for δ/10 of the runs",
         source="paper",
@@ -308,7 +308,7 @@ def _moments(data: Data) -> list[Verdict]:
     return [
         constant,
         *(
-            Verdict(
+            Judgement(
                 name=f"design constant {column}",
                 claim=f"DEO keeps {norm} ≤ {bound:g}√d in Σ⁻¹",
                 source="paper",

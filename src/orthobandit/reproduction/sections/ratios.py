@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthobandit.reproduction.charts import Dot, dot_rows
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
+from orthobandit.reproduction.sections.base import Chart, Data, Grid, Judgement, Measured, Scope
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import Columns, distinct, grouped, samples_of, share_wrong, where
@@ -95,10 +95,10 @@ class RatioTable:
             for number in range(scope.pick(*self.sets))
         }
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return whether ratios are as small as claimed."""
         return [
-            Verdict(
+            Judgement(
                 name=f"{label}, {shift}",
                 claim=f"under the shift {shift}, {label} has at most {bound:g} times the {self.measure} of"
                 f" {self.reference}",

@@ -12,7 +12,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Curve, regret_panels
-from orthobandit.reproduction.sections.base import FORMULAS, Chart, Data, Grid, Measured, Scope, Verdict
+from orthobandit.reproduction.sections.base import FORMULAS, Chart, Data, Grid, Judgement, Measured, Scope
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import Columns, distinct, grouped, where
@@ -307,7 +307,7 @@ class RegretFigure:
             labels={"size": size.label, "variant": variant, "scale": float(scale)},
         )
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return how SBE compares with its rivals on either grid, whether it becomes flat, and ours."""
         found = []
         for (size,) in distinct(data["runs"], "size"):
@@ -339,10 +339,10 @@ class RegretFigure:
             if label in runs["policy"]
         }
 
-    def _ours(self, place: str, wide: Mapping[str, list[Tuned]]) -> list[Verdict]:
+    def _ours(self, place: str, wide: Mapping[str, list[Tuned]]) -> list[Judgement]:
         peers = [one for label, its in wide.items() if self.contenders[label].is_peer for one in its]
         return [
-            Verdict(
+            Judgement(
                 name=f"{place} {label} against the best peer",
                 claim=f"{place}, {label} untuned has no more regret than the best peer, tuned on other arm"
                 " sets",
@@ -431,9 +431,9 @@ class RegretFigure:
         ]
 
 
-def _below(place: str, own: Sequence[Tuned], rival: Sequence[Tuned], how: str, source: str) -> Verdict:
+def _below(place: str, own: Sequence[Tuned], rival: Sequence[Tuned], how: str, source: str) -> Judgement:
     label = rival[0].label
-    return Verdict(
+    return Judgement(
         name=f"{place} SBE below {label}, {how}",
         claim=f"{place}, SBE has less regret than {label}, both {how}",
         source=source,
@@ -444,10 +444,10 @@ def _below(place: str, own: Sequence[Tuned], rival: Sequence[Tuned], how: str, s
     )
 
 
-def _as_good(place: str, its: Sequence[Tuned], own: Sequence[Tuned], margin: float) -> Verdict:
+def _as_good(place: str, its: Sequence[Tuned], own: Sequence[Tuned], margin: float) -> Judgement:
     label = its[0].label
     more = f", but for {margin - 1:.0%}" if margin > 1 else ""
-    return Verdict(
+    return Judgement(
         name=f"{place} {label} as good as SBE",
         claim=f"{place}, {label} has no more regret than SBE tuned as in the paper{more}",
         source="here",
@@ -458,7 +458,7 @@ def _as_good(place: str, its: Sequence[Tuned], own: Sequence[Tuned], margin: flo
     )
 
 
-def _flat(place: str, own: Tuned, curves: Columns) -> Verdict:
+def _flat(place: str, own: Tuned, curves: Columns) -> Judgement:
     """Return whether regret has all but stopped growing, from the runs on each arm set."""
     rows = own.rows(curves)
     late = []
@@ -472,7 +472,7 @@ def _flat(place: str, own: Tuned, curves: Columns) -> Verdict:
     # all are flat, the ratio is at most the share of runs that might not be.
     runs = len(grouped(rows, "round", "regret")[1][0])
     flat = Measured.share(0, runs) if np.sum(late) <= 0 else Measured.ratio(late, first)
-    return Verdict(
+    return Judgement(
         name=f"{place} SBE becomes flat",
         claim=f"{place}, the curve of SBE becomes flat",
         source="paper",

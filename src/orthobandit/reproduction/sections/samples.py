@@ -10,7 +10,7 @@ from scipy import special
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Dot, dot_rows
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
+from orthobandit.reproduction.sections.base import Chart, Data, Grid, Judgement, Measured, Scope
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
 from orthobandit.study.tables import Columns, distinct, samples_of, share_wrong, where
@@ -183,11 +183,11 @@ class SampleTable:
         gaps = instance.make("instance", ("instance",)).gaps
         return Part(part.kind, {**part.settings, "gap": float(np.sort(gaps)[1])})
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return whether errors stay below δ, and whether the published numbers and their order come out."""
         runs = {label: where(data["runs"], policy=label) for (label,) in distinct(data["runs"], "policy")}
         found = [
-            Verdict(
+            Judgement(
                 name=f"{label} error",
                 claim=f"{label} declares a wrong arm with probability at most δ",
                 source="here" if label in self.reach else "successor",
@@ -200,7 +200,7 @@ class SampleTable:
             if label not in self.unclaimed
         ]
         found += [
-            Verdict(
+            Judgement(
                 name=f"{label} is fooled",
                 claim=f"{label} declares a wrong arm in most runs, since it relies on there being no shift",
                 source="successor",
@@ -221,7 +221,7 @@ class SampleTable:
             else:
                 away = known.ratio(samples).factor_from(1.0)
             found.append(
-                Verdict(
+                Judgement(
                     name=f"{label} as published",
                     claim=f"{label} needs as many samples as published"
                     + (f", within a factor of {factor:g}" if factor > 1 else ""),
@@ -240,7 +240,7 @@ class SampleTable:
         if self.order is not None:
             first, second = self.order
             found += [
-                Verdict(
+                Judgement(
                     name=f"{first} before {other}",
                     claim=f"{first} needs fewer samples than {other}",
                     source=source,
@@ -268,10 +268,10 @@ class SampleTable:
         count = min(len(columns["declared"]) for columns in runs.values())
         return self.is_close if not self._has_many or count >= max(self.instances) else {}
 
-    def _reached(self, label: str, bound: float, samples: Mapping[str, Any]) -> list[Verdict]:
+    def _reached(self, label: str, bound: float, samples: Mapping[str, Any]) -> list[Judgement]:
         """Return whether ours needs few samples: against the rival and, given enough runs, as claimed."""
         found = [
-            Verdict(
+            Judgement(
                 name=f"{label} against {self.rival}",
                 claim=f"{label} needs at most {FEWER:g} of the samples of {self.rival}",
                 source="here",
@@ -285,7 +285,7 @@ class SampleTable:
         if len(samples[label]) >= ENOUGH and self.published:
             kind = "geometric mean" if self._has_many else "mean"
             found.append(
-                Verdict(
+                Judgement(
                     name=f"{label} samples",
                     claim=f"{label} needs at most {bound:,.0f} samples, as a {kind}",
                     source="here",

@@ -7,7 +7,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Array
 from orthobandit.reproduction.charts import Series, scaling_panels
-from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Measured, Scope, Verdict, signed
+from orthobandit.reproduction.sections.base import Chart, Data, Fit, Grid, Judgement, Measured, Scope, signed
 from orthobandit.reproduction.sections.errors import Exploration
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part, Sweep
@@ -87,11 +87,11 @@ class ScalingChecks:
         ]
         return cells
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return whether exponents keep to those of the schedule."""
         fitted = fits(data)
         found = [
-            Verdict(
+            Judgement(
                 name=f"regret against {key}",
                 claim=f"worst-case regret grows with {key} as SBE's schedule does, but for {MARGIN:g} in the"
                 " exponent",
@@ -103,7 +103,7 @@ class ScalingChecks:
             )
             for key in ("T", "d")
         ]
-        slower = Verdict(
+        slower = Judgement(
             name="regret slower than d",
             claim="worst-case regret grows more slowly than d, the rate of earlier bounds",
             source="paper",
@@ -272,7 +272,7 @@ def _own(data: Data, key: str) -> list[str]:
     ]
 
 
-def _plans(data: Data) -> Verdict:
+def _plans(data: Data) -> Judgement:
     """Return whether plans are few: by the lengths of the phases, and in every run."""
     plans = where(data["runs"], check="plans")
     most = []
@@ -285,7 +285,7 @@ def _plans(data: Data) -> Verdict:
         # One more plan plays what was declared.
         seen = int(where(plans, horizon=horizon)["plans"].max())
         most.append(max(phase + 1, seen) / np.log2(horizon))
-    return Verdict(
+    return Judgement(
         name="plans against T",
         claim="no run needs more than log₂ T plans",
         source="paper",
@@ -296,9 +296,9 @@ def _plans(data: Data) -> Verdict:
     )
 
 
-def _consistency(data: Data) -> Verdict:
+def _consistency(data: Data) -> Judgement:
     fitted = fits(data)
-    return Verdict(
+    return Judgement(
         name="error against t",
         claim="the estimation error falls like t^(−1/2) or faster, but for 0.1 in the exponent",
         source="paper",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthobandit.reproduction.charts import Dot, share_rows
-from orthobandit.reproduction.sections.base import Chart, Data, Grid, Measured, Scope, Verdict
+from orthobandit.reproduction.sections.base import Chart, Data, Grid, Judgement, Measured, Scope
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import Columns, distinct, where
@@ -76,11 +76,11 @@ class Survivors:
             for first in range(0, runs, PIECE)
         ]
 
-    def verdicts(self, data: Data) -> list[Verdict]:
+    def verdicts(self, data: Data) -> list[Judgement]:
         """Return the verdict on the worst arms and shift."""
         shares = [_share(found, len(_parts(data))) for found in _parts(data).values()]
         return [
-            Verdict(
+            Judgement(
                 name="survivors",
                 claim="a run of SBE ever plays an arm worse than it says with probability at most"
                 f" δ = {DELTA}",
