@@ -1,6 +1,7 @@
 """The paper's figures, its successor's tables, scaling checks and what goes beyond: a named section each."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from orthobandit.reproduction.sections import Section
 from orthobandit.reproduction.sections.contextual import (
@@ -19,7 +20,7 @@ from orthobandit.reproduction.sections.ratios import RatioTable
 from orthobandit.reproduction.sections.regret import AS_PUBLISHED, UNTUNED, Contender, RegretFigure, Size
 from orthobandit.reproduction.sections.samples import Published, SampleTable
 from orthobandit.reproduction.sections.scaling import ScalingChecks
-from orthobandit.reproduction.sections.survivors import Survivors
+from orthobandit.reproduction.sections.survivors import SURVIVORS
 from orthobandit.study.spec import Part
 
 PAPER = "The paper's figures"
@@ -240,7 +241,7 @@ SECTIONS: Mapping[str, Section] = {
         GapChecks("gaps", "How cost grows when arms are nearly alike", THEOREMS),
         ManyArms("many-arms", "How cost grows with the number of arms", THEOREMS),
         Pac("pac", "Whether as many rounds as the paper asks for are enough", THEOREMS),
-        Survivors("survivors", "Whether it can be stopped at any moment", THEOREMS),
+        replace(SURVIVORS, group=THEOREMS),
         Precision("precision", "How precise estimates are at best", THEOREMS),
         RatioTable(
             name="earning",
