@@ -14,7 +14,7 @@ from orthobandit.reproduction.sections.coverage import Coverage, Mode
 from orthobandit.reproduction.sections.errors import ErrorFigure
 from orthobandit.reproduction.sections.gaps import GapChecks
 from orthobandit.reproduction.sections.many_arms import ManyArms
-from orthobandit.reproduction.sections.pac import Pac
+from orthobandit.reproduction.sections.pac import PAC
 from orthobandit.reproduction.sections.precision import Precision
 from orthobandit.reproduction.sections.ratios import RatioTable
 from orthobandit.reproduction.sections.regret import AS_PUBLISHED, UNTUNED, Contender, RegretFigure, Size
@@ -240,7 +240,7 @@ SECTIONS: Mapping[str, Section] = {
         ScalingChecks("scaling", "How cost grows with time and with dimension", THEOREMS),
         GapChecks("gaps", "How cost grows when arms are nearly alike", THEOREMS),
         ManyArms("many-arms", "How cost grows with the number of arms", THEOREMS),
-        Pac("pac", "Whether as many rounds as the paper asks for are enough", THEOREMS),
+        replace(PAC, group=THEOREMS),
         replace(SURVIVORS, group=THEOREMS),
         Precision("precision", "How precise estimates are at best", THEOREMS),
         RatioTable(
