@@ -13,7 +13,7 @@ from orthobandit.reproduction.sections.contextual import (
 from orthobandit.reproduction.sections.coverage import Coverage, Mode
 from orthobandit.reproduction.sections.errors import ErrorFigure
 from orthobandit.reproduction.sections.gaps import GapChecks
-from orthobandit.reproduction.sections.many_arms import ManyArms
+from orthobandit.reproduction.sections.many_arms import MANY_ARMS
 from orthobandit.reproduction.sections.pac import PAC
 from orthobandit.reproduction.sections.precision import Precision
 from orthobandit.reproduction.sections.ratios import RatioTable
@@ -239,7 +239,7 @@ SECTIONS: Mapping[str, Section] = {
         ),
         ScalingChecks("scaling", "How cost grows with time and with dimension", THEOREMS),
         GapChecks("gaps", "How cost grows when arms are nearly alike", THEOREMS),
-        ManyArms("many-arms", "How cost grows with the number of arms", THEOREMS),
+        replace(MANY_ARMS, group=THEOREMS),
         replace(PAC, group=THEOREMS),
         replace(SURVIVORS, group=THEOREMS),
         Precision("precision", "How precise estimates are at best", THEOREMS),
