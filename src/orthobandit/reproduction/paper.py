@@ -19,7 +19,7 @@ from orthobandit.reproduction.sections.precision import Precision
 from orthobandit.reproduction.sections.ratios import RatioTable
 from orthobandit.reproduction.sections.regret import AS_PUBLISHED, UNTUNED, Contender, RegretFigure, Size
 from orthobandit.reproduction.sections.samples import Published, SampleTable
-from orthobandit.reproduction.sections.scaling import ScalingChecks
+from orthobandit.reproduction.sections.scaling import SCALING
 from orthobandit.reproduction.sections.survivors import SURVIVORS
 from orthobandit.study.spec import Part
 
@@ -237,7 +237,7 @@ SECTIONS: Mapping[str, Section] = {
                 "RAGE, σ = 4": Published(6_428_781.60, 2_434_510.77, 0.96),
             },
         ),
-        ScalingChecks("scaling", "How cost grows with time and with dimension", THEOREMS),
+        replace(SCALING, group=THEOREMS),
         GapChecks("gaps", "How cost grows when arms are nearly alike", THEOREMS),
         replace(MANY_ARMS, group=THEOREMS),
         replace(PAC, group=THEOREMS),
