@@ -12,7 +12,7 @@ from orthobandit.reproduction.sections.contextual import (
 )
 from orthobandit.reproduction.sections.coverage import Coverage, Mode
 from orthobandit.reproduction.sections.errors import ErrorFigure
-from orthobandit.reproduction.sections.gaps import GapChecks
+from orthobandit.reproduction.sections.gaps import GAPS
 from orthobandit.reproduction.sections.many_arms import MANY_ARMS
 from orthobandit.reproduction.sections.pac import PAC
 from orthobandit.reproduction.sections.precision import Precision
@@ -238,7 +238,7 @@ SECTIONS: Mapping[str, Section] = {
             },
         ),
         replace(SCALING, group=THEOREMS),
-        GapChecks("gaps", "How cost grows when arms are nearly alike", THEOREMS),
+        replace(GAPS, group=THEOREMS),
         replace(MANY_ARMS, group=THEOREMS),
         replace(PAC, group=THEOREMS),
         replace(SURVIVORS, group=THEOREMS),
