@@ -15,7 +15,7 @@ from orthobandit.reproduction.sections.errors import ErrorFigure
 from orthobandit.reproduction.sections.gaps import GAPS
 from orthobandit.reproduction.sections.many_arms import MANY_ARMS
 from orthobandit.reproduction.sections.pac import PAC
-from orthobandit.reproduction.sections.precision import Precision
+from orthobandit.reproduction.sections.precision import PRECISION
 from orthobandit.reproduction.sections.ratios import RatioTable
 from orthobandit.reproduction.sections.regret import AS_PUBLISHED, UNTUNED, Contender, RegretFigure, Size
 from orthobandit.reproduction.sections.samples import Published, SampleTable
@@ -242,7 +242,7 @@ SECTIONS: Mapping[str, Section] = {
         replace(MANY_ARMS, group=THEOREMS),
         replace(PAC, group=THEOREMS),
         replace(SURVIVORS, group=THEOREMS),
-        Precision("precision", "How precise estimates are at best", THEOREMS),
+        replace(PRECISION, group=THEOREMS),
         RatioTable(
             name="earning",
             title="What learning costs with our method, 30 arms in 20 dimensions",
