@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inside.reproduction import CONTENDERS, SECTIONS, Scope, Size, build, derive
+from inside.reproduction import CONTENDERS, SECTIONS, Scope, Size, build, derive, error_figure
 from inside.study import Cache, join, run_cells, where
+
+SHIFTS = {"figure-3": "sine", "figure-4": "log-alternating"}
 
 
 def data_of(section, seed, folder):
@@ -35,7 +37,7 @@ def test_sbe_beats_bose_and_becomes_flat(name, shift, tmp_path):
 
 @pytest.mark.parametrize(("name", "low", "high"), [("figure-3", 10, 45), ("figure-4", 18, 80)])
 def test_scaled_errors_stay_below_the_level(name, low, high, tmp_path):
-    section = replace(SECTIONS[name], sizes=((30, 30),))
+    section = error_figure(name, "", SHIFTS[name], ((30, 30),))
     data = data_of(section, 5, tmp_path)
     assert {verdict.name: verdict.kind for verdict in section.verdicts(data)}["(30, 30) level"] == "shown"
     last = where(data["errors"], design="anchor", round=1_000_000)["error"]

@@ -11,7 +11,7 @@ from orthobandit.reproduction.sections.contextual import (
     visitors_table,
 )
 from orthobandit.reproduction.sections.coverage import Coverage, Mode
-from orthobandit.reproduction.sections.errors import ErrorFigure
+from orthobandit.reproduction.sections.errors import FIGURE_3, FIGURE_4
 from orthobandit.reproduction.sections.gaps import GAPS
 from orthobandit.reproduction.sections.many_arms import MANY_ARMS
 from orthobandit.reproduction.sections.pac import PAC
@@ -64,11 +64,6 @@ SUCCESSORS_SBE = "SBE, successor's phases"
 PAPERS_SBE = "SBE, paper's phases, c = 1"
 TUNED_SBE = {PAPERS_SBE: 1.0} | {f"SBE, paper's phases, c = 1/{part}": 1 / part for part in (2, 4, 8)}
 RAGES = {f"RAGE, σ = {sigma}": float(sigma) for sigma in (1, 2, 3, 4)}
-
-ERRORS = (
-    "Do four times as many rounds make estimates twice as precise, whatever the level does meanwhile, and is"
-    " the exact design more precise than the paper's?"
-)
 
 # Rounds at which the successor's author cuts the phases of his runs on random arms.
 CUT = 5_000_000
@@ -171,22 +166,8 @@ SECTIONS: Mapping[str, Section] = {
             (-3.2, 3.2),
             "Reported regret of SBE at (20, 30): 2703.10.",
         ),
-        ErrorFigure(
-            "figure-3",
-            "How fast estimates become precise while the level swings",
-            PAPER,
-            ERRORS,
-            "sine",
-            ((5, 30), (30, 30)),
-        ),
-        ErrorFigure(
-            "figure-4",
-            "How fast estimates become precise while the level jumps",
-            PAPER,
-            ERRORS,
-            "log-alternating",
-            ((5, 30), (30, 30)),
-        ),
+        replace(FIGURE_3, group=PAPER),
+        replace(FIGURE_4, group=PAPER),
         _small_gap(
             10,
             {
