@@ -3,7 +3,8 @@
 Pages have two charts: intervals one below the other on a common scale (a forest plot), and lines, bands and
 areas over time. ``templates/charts.html`` draws them as HTML with inline SVG: marks stretch with the page,
 and words around them keep their size. The colours of pages are in ``templates/colours.css``, those of
-figures are here. The dashboard's are in ``service/dashboard/static/dashboard.css``.
+figures are here. The dashboard's are in ``service/dashboard/static/dashboard.css``;
+``templates/shared`` holds what both have in common.
 """
 
 import io

@@ -94,6 +94,10 @@ def test_pages_that_are_not_there_say_so(visitor):
         assert "There is n" in in_words(page)
     assert visitor.get("/").url.path == "/dashboard"
     assert visitor.get("/static/nosuch.js").status_code == 404
+    green = visitor.get("/static/winner.css")
+    assert green.status_code == 200
+    assert "--good:" in green.text
+    assert "--good:" not in visitor.get("/static/dashboard.css").text  # its one home is shared with reports
     assert visitor.get("/static/../sessions.py").status_code == 404
 
 

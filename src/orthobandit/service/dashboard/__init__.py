@@ -38,7 +38,8 @@ class Dashboard:
 
 def mount_dashboard(app: FastAPI) -> None:
     """Add the dashboard's pages and files to an application."""
-    app.mount("/dashboard/static", StaticFiles(directory=STATIC), name="dashboard-static")
+    shared = [("orthobandit.showing", "templates/shared")]  # what reports and the dashboard have in common
+    app.mount("/dashboard/static", StaticFiles(directory=STATIC, packages=shared), name="dashboard-static")
     for router in ROUTERS:
         app.include_router(router)
 
