@@ -4,7 +4,7 @@ Contrasts are a listed few, or all pairs without listing them. The solver finds 
 arms and contrasts, then passes over all of both to certify the result or to extend the sets.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._foundation.affine import AffineFrame, affine_frame
 from orthobandit._foundation.checks import check_pairs
-from orthobandit._foundation.linalg import solve_nearly_singular
 from orthobandit._foundation.types import Array, Mask, Progress, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design._d_optimal import d_optimal, is_sparse, sparsest_support
+from orthobandit.design._interior_point import solve_minmax
 from orthobandit.design._points import Points, View
 from orthobandit.design.base import Approach
 from orthobandit.errors import DesignError, ParameterError
@@ -26,9 +26,6 @@ MAX_PASSES = 200  # over all points and contrasts; a few are enough unless the o
 FAINT_SHARE = 1e-6
 IDLE_SHARE = 0.05  # multipliers below this share of the mean one are of contrasts that do not bind
 START_GAP = 0.02  # of the centred design that the solver starts from
-MAX_ITERATIONS = 60  # each divides the complementarity by about 7, so that far fewer are usual
-SHRINK = 0.15  # target complementarity of the next iterate, relative to this one's
-MARGIN = 0.95  # how far towards the boundary a step may go
 BLOCK_ROWS = 512
 
 
@@ -367,15 +364,16 @@ class ContrastProblem:
         lifted = np.concatenate([now.wanted, guards]) @ now.view.transform
         if self.points.has_intercept:
             lifted = np.hstack([np.zeros((len(lifted), 1)), lifted])
-        saddle = solve_minmax(self.points.lifted(now.view, now.chosen), lifted, now.p, precision)
-        view = self.points.refined(now.view, now.chosen, saddle.weights)
-        multipliers = saddle.multipliers[: len(now.wanted)]
+        points = self.points.lifted(now.view, now.chosen)
+        p, multipliers, _ = solve_minmax(points, lifted, len(lifted), now.p / now.p.sum(), precision)
+        view = self.points.refined(now.view, now.chosen, p)
+        multipliers = multipliers[: len(now.wanted)]
         multipliers = multipliers / multipliers.sum()
         seen = now.wanted @ view.transform
         phi = float(multipliers @ np.einsum("ij,ij->i", seen, seen))
         worst, fresh = self.contrasts.worst(view.transform, 4 * self.points.dimension)
         prices = _Prices(multipliers, phi, self._pulls(view, seen, multipliers), worst, fresh)
-        return _Working(now.chosen, saddle.weights, view, now.wanted), prices
+        return _Working(now.chosen, p, view, now.wanted), prices
 
     def _pulls(self, view: View, seen: Array, multipliers: Array) -> Array:
         """Return z_iᵀM⁻¹S_λM⁻¹z_i of every point, (K',)."""
@@ -430,139 +428,3 @@ class ContrastProblem:
         if not self.points.are_spanned(view, chosen, p):
             return np.inf
         return self.contrasts.worst(self.points.refined(view, chosen, p).transform, 1)[0]
-
-
-@dataclass(frozen=True, eq=False)
-class Saddle:
-    """Distribution over the points (m,) and multipliers over the contrasts (q,), both summing to one."""
-
-    weights: Array
-    multipliers: Array
-
-
-def solve_minmax(points: Array, contrasts: Array, start: Array, tolerance: float) -> Saddle:
-    """Minimise max_y yᵀM_p⁻¹y over distributions p, with M_p = Σ p_i z_i z_iᵀ.
-
-    yᵀM_p⁻¹y is convex and of degree −1 in p, so the problem is the same as to minimise Σ p_i subject to
-    yᵀM_p⁻¹y + c_y = 1, c ≥ 0 and p ≥ 0, scaled afterwards. Primal–dual Newton steps on its optimality
-    conditions, which need not hold the constraints on the way:
-
-        1 − Σ_y λ_y (z_iᵀM⁻¹y)² = s_i,   λ_y c_y = τ,   s_i p_i = τ,   τ → 0.
-
-    Parameters
-    ----------
-    points : (m, n) array
-        z_i, in coordinates in which M_start is near the identity.
-    contrasts : (q, n) array
-        y, each scaled by the root of its weight.
-    start : (m,) array
-        A positive distribution.
-    tolerance : float
-        Relative complementarity gap and residual at which to stop.
-    """
-    p = start / start.sum()
-    p = p * 1.1 * float(_Functions.at(points, contrasts, p).values.max())
-    now = _Functions.at(points, contrasts, p)
-    target = 0.1 * p.sum() / (len(points) + len(contrasts))
-    room = 1.0 - now.values
-    iterate = _Iterate(p, room, target / room, target / p)
-    for _ in range(MAX_ITERATIONS):
-        iterate, now = _stepped(points, contrasts, iterate, now, target)
-        gap = iterate.complementarity
-        if max(gap / iterate.p.sum(), now.residual(iterate)) <= tolerance:
-            break
-        target = SHRINK * gap / (len(points) + len(contrasts))
-    return Saddle(iterate.p / iterate.p.sum(), iterate.multipliers / iterate.multipliers.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class _Iterate:
-    """Weights p and their slacks s, room c below each constraint and its multiplier λ; all positive."""
-
-    p: Array
-    room: Array
-    multipliers: Array
-    slack: Array
-
-    @property
-    def complementarity(self) -> float:
-        return float(self.multipliers @ self.room + self.slack @ self.p)
-
-    def longest(self, step: "_Iterate") -> float:
-        """Return how far along the step, at most once, every quantity stays positive."""
-        pairs = [(getattr(self, f.name), getattr(step, f.name)) for f in fields(self)]
-        return min(
-            1.0,
-            *(
-                MARGIN * float(np.min(value[change < 0] / -change[change < 0], initial=np.inf))
-                for value, change in pairs
-            ),
-        )
-
-    def moved(self, step: "_Iterate", length: float) -> "_Iterate":
-        """Return the iterate a length along the step."""
-        return _Iterate(*(getattr(self, f.name) + length * getattr(step, f.name) for f in fields(self)))
-
-
-def _stepped(
-    points: Array, contrasts: Array, iterate: _Iterate, now: "_Functions", target: float
-) -> tuple[_Iterate, "_Functions"]:
-    """Take a Newton step, shortened until it neither leaves the domain nor misses the constraints by far."""
-    step = now.newton(iterate, target)
-    length = iterate.longest(step)
-    allowed = max(2.0, 10.0 * float(now.values.max()))
-    while True:
-        moved = iterate.moved(step, length)
-        after = _Functions.within(points, contrasts, moved.p, allowed)
-        if after is not None:
-            return moved, after
-        length /= 2.0
-
-
-@dataclass(frozen=True, eq=False)
-class _Functions:
-    """The functions of the problem at one p."""
-
-    values: Array  # yᵀM⁻¹y, (q,)
-    squares: Array  # (z_iᵀM⁻¹y)², minus the derivative of the values, (q, m)
-    cross: Array  # z_iᵀM⁻¹y, (q, m)
-    white: Array  # M^{-1/2} z_i, (n, m)
-
-    @classmethod
-    def at(cls, points: Array, contrasts: Array, p: Array) -> "_Functions":
-        lower = np.linalg.cholesky((points.T * p) @ points)
-        both = scipy.linalg.solve_triangular(
-            lower, np.concatenate([points, contrasts]).T, lower=True, check_finite=False
-        )
-        white = both[:, : len(points)]
-        y = both[:, len(points) :]
-        cross = y.T @ white
-        return cls(np.einsum("ij,ij->j", y, y), cross**2, cross, white)
-
-    @classmethod
-    def within(cls, points: Array, contrasts: Array, p: Array, allowed: float) -> "_Functions | None":
-        """Return the functions at p, or None where M is singular or a value exceeds `allowed`."""
-        try:
-            functions = cls.at(points, contrasts, p)
-        except np.linalg.LinAlgError:
-            return None
-        return functions if functions.values.max() <= allowed else None
-
-    def newton(self, at: _Iterate, target: float) -> _Iterate:
-        missed = self.values + at.room - 1.0
-        ratio = at.multipliers / at.room
-        # Products of a matrix with its own transpose take half the time of others.
-        bent = self.cross * np.sqrt(2.0 * at.multipliers)[:, np.newaxis]
-        steep = self.squares * np.sqrt(ratio)[:, np.newaxis]
-        matrix = (self.white.T @ self.white) * (bent.T @ bent) + steep.T @ steep
-        matrix[np.diag_indices(len(at.p))] += at.slack / at.p
-        right = target / at.p - 1.0 + self.squares.T @ (target / at.room + ratio * missed)
-        dp = solve_nearly_singular(matrix, right)
-        d_room = self.squares @ dp - missed
-        d_multipliers = (target - at.multipliers * d_room) / at.room - at.multipliers
-        d_slack = (target - at.slack * dp) / at.p - at.slack
-        return _Iterate(dp, d_room, d_multipliers, d_slack)
-
-    def residual(self, at: _Iterate) -> float:
-        dual = 1.0 - self.squares.T @ at.multipliers - at.slack
-        return max(float(np.abs(dual).max()), float(np.abs(self.values + at.room - 1.0).max()))

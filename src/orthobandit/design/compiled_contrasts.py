@@ -3,9 +3,9 @@
 import numpy as np
 
 from orthobandit._foundation.compile import compiled
-from orthobandit._foundation.linalg import EPS, backward, cholesky_into, forward, whiten_into
+from orthobandit._foundation.linalg import EPS
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.design._contrast_optimal import MARGIN, MAX_ITERATIONS, SHRINK
+from orthobandit.design._interior_point import evaluate, solve_minmax
 
 MOST_ROWS = 128  # points, or contrasts, beyond which working sets pay
 SPANNED_EIGENVALUE = 1e-8  # relative eigenvalue above which a direction counts
@@ -136,7 +136,11 @@ def _weights(rows, contrasts, costs, start, tolerance):  # type: ignore[no-untyp
     for j in range(len(seen)):
         worst = max(worst, np.dot(seen[j], seen[j]))
     guards = np.eye(points.shape[1]) * np.sqrt(0.04 * tolerance * worst / m)
-    p, reached = _solve(points, np.concatenate((seen, guards)), len(seen), first, tolerance)
+    guarded = np.concatenate((seen, guards))
+    p, _, bound = solve_minmax(points, guarded, len(seen), first, 0.5 * tolerance)
+    if not bound > 0.0:
+        return first, np.inf
+    p, reached = _thinned(points, seen, p, bound, tolerance)
     p = p / costs
     return p / p.sum(), reached
 
@@ -159,123 +163,6 @@ def _whitening(gram):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _evaluate(points, contrasts, p, values, cross, white):  # type: ignore[no-untyped-def]
-    """Write yᵀM⁻¹y (q,), z_iᵀM⁻¹y (q, m) and M^{-1/2}z_i (n, m); tell whether M could be factorised."""
-    m, n = points.shape
-    gram = np.dot((points * p.reshape(m, 1)).T, points)
-    lower = np.zeros((n, n))
-    if not cholesky_into(gram, n, lower, 1e-14):
-        return False
-    whiten_into(lower, points, white)
-    y = np.empty((n, len(contrasts)))
-    whiten_into(lower, contrasts, y)
-    cross[:] = np.dot(np.ascontiguousarray(y.T), white)
-    for j in range(len(contrasts)):
-        total = 0.0
-        for i in range(n):
-            total += y[i, j] * y[i, j]
-        values[j] = total
-    return True
-
-
-@compiled
-def _solved(matrix, right):  # type: ignore[no-untyped-def]
-    """Return matrix⁻¹·right, with the least ridge that lets a nearly singular matrix be factorised."""
-    size = len(matrix)
-    scale = np.sqrt(np.diag(matrix))
-    unit = matrix / scale / scale.reshape(size, 1)
-    lower = np.zeros((size, size))
-    ridge = size * EPS
-    for i in range(size):
-        unit[i, i] = 1.0 + ridge
-    while not cholesky_into(unit, size, lower, 0.0):
-        ridge *= 10.0
-        for i in range(size):
-            unit[i, i] = 1.0 + ridge
-    out = right / scale
-    forward(lower, size, out)
-    backward(lower, size, out)
-    return out / scale
-
-
-@compiled
-def _longest(value, change, length):  # type: ignore[no-untyped-def]
-    """Return how far along the change, at most `length`, all values stay positive."""
-    for i in range(len(value)):
-        if change[i] < 0.0:
-            length = min(length, -MARGIN * value[i] / change[i])
-    return length
-
-
-@compiled
-def _certified(values, cross, multipliers, total, asked):  # type: ignore[no-untyped-def]
-    """Return the gap to the bound φ²/max_i z_iᵀM⁻¹S_λM⁻¹z_i and the bound, of the contrasts asked for."""
-    share = multipliers[:asked] / multipliers[:asked].sum()
-    phi = np.dot(share, values[:asked])
-    most = 0.0
-    for i in range(cross.shape[1]):
-        pull = 0.0
-        for j in range(asked):
-            pull += share[j] * cross[j, i] * cross[j, i]
-        most = max(most, pull)
-    bound = phi * phi / most
-    return total * values[:asked].max() / bound - 1.0, bound
-
-
-@compiled
-def _solve(points, contrasts, asked, start, tolerance):  # type: ignore[no-untyped-def]
-    """Return a distribution (m,) and its certified gap; see :func:`._contrast_optimal.solve_minmax`."""
-    m = len(points)
-    q = len(contrasts)
-    white = np.empty((points.shape[1], m))
-    cross = np.empty((q, m))
-    values = np.empty(q)
-    if not _evaluate(points, contrasts, start, values, cross, white):
-        return start, np.inf
-    p = start * 1.1 * values.max()
-    _evaluate(points, contrasts, p, values, cross, white)
-    target = 0.1 * p.sum() / (m + q)
-    room = 1.0 - values
-    multipliers = target / room
-    slack = target / p
-    bound = 0.0
-    for _ in range(MAX_ITERATIONS):
-        missed = values + room - 1.0
-        ratio = multipliers / room
-        squares = cross * cross
-        bent = cross * np.sqrt(2.0 * multipliers).reshape(q, 1)
-        steep = squares * np.sqrt(ratio).reshape(q, 1)
-        matrix = np.dot(white.T, white) * np.dot(bent.T, bent) + np.dot(steep.T, steep)
-        for i in range(m):
-            matrix[i, i] += slack[i] / p[i]
-        right = target / p - 1.0 + np.dot(squares.T, target / room + ratio * missed)
-        dp = _solved(matrix, right)
-        d_room = np.dot(squares, dp) - missed
-        d_multipliers = (target - multipliers * d_room) / room - multipliers
-        d_slack = (target - slack * dp) / p - slack
-        length = _longest(p, dp, _longest(room, d_room, 1.0))
-        length = _longest(multipliers, d_multipliers, _longest(slack, d_slack, length))
-        allowed = max(2.0, 10.0 * values.max())
-        # A step may neither leave the domain nor miss the constraints by far.
-        while (
-            not _evaluate(points, contrasts, p + length * dp, values, cross, white) or values.max() > allowed
-        ):
-            length /= 2.0
-            if length < 1e-12:
-                return p / p.sum(), np.inf
-        p = p + length * dp
-        room = room + length * d_room
-        multipliers = multipliers + length * d_multipliers
-        slack = slack + length * d_slack
-        reached, now = _certified(values, cross, multipliers, p.sum(), asked)
-        bound = max(bound, now)
-        if reached <= 0.5 * tolerance:
-            break
-        target = SHRINK * (np.dot(multipliers, room) + np.dot(slack, p)) / (m + q)
-    return _thinned(points, contrasts[:asked], p / p.sum(), bound, tolerance)
-
-
-@compiled
 def _thinned(points, contrasts, p, bound, tolerance):  # type: ignore[no-untyped-def]
     """Return the distribution without points that nothing depends on, and its gap to the bound."""
     m = len(points)
@@ -285,10 +172,10 @@ def _thinned(points, contrasts, p, bound, tolerance):  # type: ignore[no-untyped
     values = np.empty(q)
     thin = np.where(p > FAINT_SHARE / m, p, 0.0)
     thin = thin / thin.sum()
-    if _evaluate(points, contrasts, thin, values, cross, white):
+    if evaluate(points, contrasts, thin, values, cross, white):
         reached = values.max() / bound - 1.0
         if reached <= tolerance:
             return thin, max(reached, 0.0)
-    if not _evaluate(points, contrasts, p, values, cross, white):
+    if not evaluate(points, contrasts, p, values, cross, white):
         return p, np.inf
     return p, max(values.max() / bound - 1.0, 0.0)
