@@ -5,38 +5,30 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
-from fastapi.openapi.utils import get_openapi
-from starlette.applications import Starlette
-from starlette.types import Receive, Scope, Send
 
 from orthobandit._foundation.checks import check_positive
 from orthobandit._foundation.release import __version__
 from orthobandit.service import dashboard
-from orthobandit.service.api import (
-    arms,
-    assignments,
-    edge,
-    experiments,
-    flags,
-    health,
-    reports,
-    tokens,
-    webhooks,
-)
-from orthobandit.service.api.health import Readiness
-from orthobandit.service.api.shared import ProblemAnswer, document_problems
+from orthobandit.service.api.arms import arms
+from orthobandit.service.api.assignments import assignments
+from orthobandit.service.api.edge import edge, script
+from orthobandit.service.api.experiments import experiments
+from orthobandit.service.api.flags import flags, tracking
+from orthobandit.service.api.health import Readiness, health
+from orthobandit.service.api.reports import reports
+from orthobandit.service.api.shared import problem_schemas
+from orthobandit.service.api.tokens import tokens
+from orthobandit.service.api.webhooks import webhooks
 from orthobandit.service.background.keeper import Keeper, KeeperLock
 from orthobandit.service.background.watch import Looks
 from orthobandit.service.background.webhook_delivery import Outbox
 from orthobandit.service.http.admission import Admission
 from orthobandit.service.http.auth import Tokens
-from orthobandit.service.http.fast_path import FastPath
 from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE
 from orthobandit.service.http.observability import Metrics, Observed
 from orthobandit.service.http.problems import add_handlers
-from orthobandit.service.http.queries import check_query
 from orthobandit.service.http.request_checks import RequestChecks
 from orthobandit.service.registry import Registry
 from orthobandit.service.warm_up import Preparing
@@ -47,23 +39,22 @@ DESCRIPTION = (
     " (RFC 9457)."
 )
 
-# Routers whose routes take any query; see `http/queries.py`.
-ANY_QUERY = (health.router, health.scraping, edge.script, flags.router)
-# In the order of the API's description.
-ROUTERS = (
-    health.router,
-    health.scraping,
-    experiments.router,
-    assignments.router,
-    edge.router,
-    edge.script,
-    reports.router,
-    arms.router,
-    tokens.router,
-    webhooks.router,
-    flags.router,
-    flags.tracking,
+NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False}
+# Hot operations first: an address is compared with one after the other.
+RESOURCES = (
+    assignments,
+    edge,
+    reports,
+    experiments,
+    arms,
+    flags,
+    tracking,
+    tokens,
+    webhooks,
+    script,
+    health,
 )
+OPERATIONS = tuple(operation for resource in RESOURCES for operation in resource.operations)
 
 
 def create_app(
@@ -133,49 +124,27 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        # FastAPI's own would read the environment at every request; see `send_telemetry` for ours.
+        telemetry=NO_TELEMETRY,
     )
     app.state.metrics = Metrics()
     app.state.open_metrics = open_metrics
     app.state.preparing = Preparing()
     app.state.at_end = []  # functions to call when everything else has ended
-    app.add_middleware(FastPath, routers=ROUTERS)
     app.add_middleware(RequestChecks, body_limit=body_limit, hosts=hosts)
     if rate:
         check_positive("rate", rate)
     app.add_middleware(Admission, rate=rate, most_requests=most_requests)
     app.add_middleware(Observed, metrics=app.state.metrics)
     add_handlers(app)
-    for router in ROUTERS:
-        app.include_router(router, dependencies=[] if router in ANY_QUERY else [Depends(check_query)])
+    app.router.routes[:0] = OPERATIONS
     dashboard.mount_dashboard(app)
-    app.openapi = lambda: _describe_api(app)  # type: ignore[method-assign]
     return app
 
 
 class _App(FastAPI):
-    """FastAPI without its telemetry, which reads the environment at every request."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await super().__call__(scope, receive, send)
-        else:
-            await Starlette.__call__(self, scope, receive, send)
-
-
-def _describe_api(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI description, with problem documents instead of FastAPI's own errors."""
-    if app.openapi_schema is None:
-        schema = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
-        )
-        parts = schema["components"]["schemas"]
-        parts.pop("HTTPValidationError", None)
-        parts.pop("ValidationError", None)
-        problem = ProblemAnswer.model_json_schema(ref_template="#/components/schemas/{model}")
-        parts |= problem.pop("$defs")
-        parts["Problem"] = problem
-        for methods in schema["paths"].values():
-            for operation in methods.values():
-                operation["responses"] |= {str(status): one for status, one in document_problems(429).items()}
-        app.openapi_schema = schema
-    return app.openapi_schema
+    def openapi(self) -> dict[str, Any]:
+        """Return the API's description, with the schema of problem documents that it refers to."""
+        description = super().openapi()
+        description["components"]["schemas"] |= problem_schemas()
+        return description

@@ -3,24 +3,19 @@
 from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import Path, Request
 from pydantic import ConfigDict, Field
 
 from orthobandit.arms import ArmSet
 from orthobandit.errors import FeatureError, ParameterError
 from orthobandit.service.api.experiments import ExperimentAnswer
+from orthobandit.service.api.operations import Resource
 from orthobandit.service.api.shared import WRITES, Arm, Arms, Body, EmptyBody, Key, experiment_of
-from orthobandit.service.http.auth import needs
 from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.limits import MAX_ARMS, MAX_PLAIN_ARMS
 from orthobandit.service.http.problems import Problem
 
-router = APIRouter(
-    prefix="/v1/experiments/{key}/arms",
-    tags=["arms"],
-    dependencies=[Depends(needs("admin"))],
-    responses=WRITES,
-)
+arms = Resource("/v1/experiments/{key}/arms", tag="arms", role="admin", responses=WRITES)
 
 
 class ArmsBody(Body):
@@ -58,7 +53,7 @@ def add_arms(arms: ArmSet, given: list[str] | list[Arm]) -> ArmSet:
     return ArmSet(np.vstack([rows, new]), labels)
 
 
-@router.post("", summary="Add arms")
+@arms.post("", summary="Add arms")
 def add(key: Key, body: ArmsBody, request: Request, keyed: Once) -> ExperimentAnswer:
     """Add arms after the existing ones; claims are then about the best of all."""
     experiment = experiment_of(request, key)
@@ -66,7 +61,7 @@ def add(key: Key, body: ArmsBody, request: Request, keyed: Once) -> ExperimentAn
     return ExperimentAnswer.of(key, experiment)
 
 
-@router.post("/{label:path}/retire", summary="Take an arm out")
+@arms.post("/{label:path}/retire", summary="Take an arm out")
 def retire(
     key: Key,
     label: Annotated[str, Path(max_length=200, examples=["with video"])],

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import to_json
 
 from orthobandit.experiment import Proposal
-from orthobandit.experiment.async_experiment import AsyncExperiment
+from orthobandit.service.api.operations import Resource, open_for_write
 from orthobandit.service.api.shared import (
     WRITES,
     Body,
@@ -19,21 +19,15 @@ from orthobandit.service.api.shared import (
     Number,
     RefusedAnswer,
 )
-from orthobandit.service.http.auth import needs
-from orthobandit.service.http.fast_path import has_fast_path, open_for_write
 from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.limits import MAX_ARMS, MAX_ASKED, MAX_TOLD
 
 Row = Annotated[list[float], Field(min_length=1, max_length=1_000)]
 Features = Annotated[dict[Name, Row], Field(max_length=MAX_ARMS)]
 Values = Annotated[list[float], Field(max_length=MAX_TOLD)]
-ROLE = "ask-tell"
 NO_PROBABILITIES = '"probabilities":[]'
-router = APIRouter(
-    prefix="/v1/experiments/{key}",
-    tags=["ask and tell"],
-    dependencies=[Depends(needs(ROLE))],
-    responses=WRITES,
+assignments = Resource(
+    "/v1/experiments/{key}", tag="ask and tell", role="ask-tell", responses=WRITES, is_hot=True
 )
 
 
@@ -190,10 +184,10 @@ def send_json(content: bytes) -> Response:
     return Response(content, media_type="application/json")
 
 
-# What each route means, for FastAPI's route below and for the fast path alike.
-
-
-async def _answer_ask(experiment: AsyncExperiment, body: AskBody) -> bytes:
+@assignments.post("/ask", summary="Which arm to show", response_model=ProposalAnswer)
+async def ask(key: Key, body: AskBody, request: Request, keyed: Once) -> Response:
+    """Draw an arm; a unit that has asked before gets its first arm again."""
+    experiment = await open_for_write(request, key, keyed, body)
     proposal = await experiment.ask(
         unit=body.unit,
         available=body.available,
@@ -201,11 +195,22 @@ async def _answer_ask(experiment: AsyncExperiment, body: AskBody) -> bytes:
         context=body.context,
         features=body.features,
     )
-    return ProposalAnswer.of(proposal).model_dump_json().encode()
+    return send_json(ProposalAnswer.of(proposal).model_dump_json().encode())
 
 
-async def _answer_ask_many(experiment: AsyncExperiment, body: AskManyBody) -> bytes:
-    found = await experiment.ask_many(
+@assignments.post("/tell", summary="What came of a proposal", response_model=ToldAnswer)
+async def tell(key: Key, body: TellBody, request: Request, keyed: Once) -> Response:
+    """Record the reward of a proposal; the same reward again changes nothing."""
+    experiment = await open_for_write(request, key, keyed, body)
+    await experiment.tell(body.id, body.reward)
+    return send_json(ToldAnswer(told=1).model_dump_json().encode())
+
+
+@assignments.post("/ask-many", summary="Which arms to show to several", response_model=ProposalsAnswer)
+async def ask_many(key: Key, body: AskManyBody, request: Request, keyed: Once) -> Response:
+    """Draw several arms from the current plan."""
+    experiment = await open_for_write(request, key, keyed, body)
+    proposals = await experiment.ask_many(
         body.count,
         units=body.units,
         available=body.available,
@@ -213,47 +218,17 @@ async def _answer_ask_many(experiment: AsyncExperiment, body: AskManyBody) -> by
         context=body.context,
         features=body.features,
     )
-    return dump_proposals(found)
+    return send_json(dump_proposals(proposals))
 
 
-async def _answer_tell(experiment: AsyncExperiment, body: TellBody) -> bytes:
-    await experiment.tell(body.id, body.reward)
-    return ToldAnswer(told=1).model_dump_json().encode()
-
-
-async def _answer_tell_many(experiment: AsyncExperiment, body: TellManyBody) -> bytes:
+@assignments.post("/tell-many", summary="What came of several proposals", response_model=ToldManyAnswer)
+async def tell_many(key: Key, body: TellManyBody, request: Request, keyed: Once) -> Response:
+    """Record the rewards of several proposals, and say what is wrong with those that were refused."""
+    experiment = await open_for_write(request, key, keyed, body)
     refused = await experiment.tell_many(body.ids, body.rewards)
     is_named = isinstance(body.rewards, dict)
     answer = ToldManyAnswer(
         told=len(body.ids) - len(refused),
         refused=[RefusedAnswer.of(refusal, "ids", is_named=is_named) for refusal in refused],
     )
-    return answer.model_dump_json().encode()
-
-
-@router.post("/ask", summary="Which arm to show", response_model=ProposalAnswer)
-@has_fast_path(ROLE, AskBody, _answer_ask)
-async def ask(key: Key, body: AskBody, request: Request, keyed: Once) -> Response:
-    """Draw an arm; a unit that has asked before gets its first arm again."""
-    return send_json(await _answer_ask(await open_for_write(request, key, keyed, body), body))
-
-
-@router.post("/ask-many", summary="Which arms to show to several", response_model=ProposalsAnswer)
-@has_fast_path(ROLE, AskManyBody, _answer_ask_many)
-async def ask_many(key: Key, body: AskManyBody, request: Request, keyed: Once) -> Response:
-    """Draw several arms from the current plan."""
-    return send_json(await _answer_ask_many(await open_for_write(request, key, keyed, body), body))
-
-
-@router.post("/tell", summary="What came of a proposal", response_model=ToldAnswer)
-@has_fast_path(ROLE, TellBody, _answer_tell)
-async def tell(key: Key, body: TellBody, request: Request, keyed: Once) -> Response:
-    """Record the reward of a proposal; the same reward again changes nothing."""
-    return send_json(await _answer_tell(await open_for_write(request, key, keyed, body), body))
-
-
-@router.post("/tell-many", summary="What came of several proposals", response_model=ToldManyAnswer)
-@has_fast_path(ROLE, TellManyBody, _answer_tell_many)
-async def tell_many(key: Key, body: TellManyBody, request: Request, keyed: Once) -> Response:
-    """Record the rewards of several proposals, and say what is wrong with those that were refused."""
-    return send_json(await _answer_tell_many(await open_for_write(request, key, keyed, body), body))
+    return send_json(answer.model_dump_json().encode())

@@ -4,15 +4,15 @@ import re
 from importlib.resources import files
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from orthobandit.errors import ParameterError
-from orthobandit.experiment.async_experiment import AsyncExperiment
 from orthobandit.experiment.draw.exposures import Exposed
 from orthobandit.experiment.ledger.personal_feed import PLAN_SECONDS
 from orthobandit.service.api.assignments import send_json
+from orthobandit.service.api.operations import Resource, open_for_write
 from orthobandit.service.api.shared import (
     READS,
     WRITES,
@@ -24,19 +24,12 @@ from orthobandit.service.api.shared import (
     experiment_of,
     send_tagged,
 )
-from orthobandit.service.http.auth import needs
-from orthobandit.service.http.fast_path import has_fast_path, open_for_write
 from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.limits import MAX_ASKED, MAX_ID
 
 Known = Annotated[list[float | None], Field(min_length=1, max_length=MAX_ASKED)]
-ROLE = "edge"
-router = APIRouter(
-    prefix="/v1/experiments/{key}",
-    tags=["at the edge"],
-    dependencies=[Depends(needs(ROLE))],
-)
-script = APIRouter(tags=["at the edge"])
+edge = Resource("/v1/experiments/{key}", tag="at the edge", role="edge")
+script = Resource(tag="at the edge", takes_any_query=True)
 SOURCE = files("orthobandit.service.client") / "edge.js"
 
 
@@ -137,7 +130,7 @@ def minify(source: str) -> str:
 SCRIPT = minify(SOURCE.read_text(encoding="utf-8"))
 
 
-@router.get("/plan", summary="What to draw from", response_model=PlanAnswer, responses=READS)
+@edge.get("/plan", summary="What to draw from", response_model=PlanAnswer, responses=READS)
 def plan(key: Key, request: Request) -> Response:
     """Return the current plan, and the secret salt that assigns units to arms under it."""
     found = experiment_of(request, key).edge_plan()
@@ -148,8 +141,20 @@ def plan(key: Key, request: Request) -> Response:
     return answer
 
 
-async def _answer_exposures(experiment: AsyncExperiment, body: ExposuresBody) -> bytes:
-    found = await experiment.expose(
+@edge.post(
+    "/exposures",
+    summary="What was drawn, and what came of it",
+    response_model=ExposedAnswer,
+    responses=WRITES,
+    is_hot=True,
+)
+async def exposures(key: Key, body: ExposuresBody, request: Request, keyed: Once) -> Response:
+    """Recompute every draw, record those that match, and say what is wrong with the others.
+
+    A unit that was posted before is the same exposure; post it again when its reward is known.
+    """
+    experiment = await open_for_write(request, key, keyed, body)
+    exposed = await experiment.expose(
         body.plan,
         body.units,
         body.arms,
@@ -157,23 +162,8 @@ async def _answer_exposures(experiment: AsyncExperiment, body: ExposuresBody) ->
         covariates=body.covariates,
         context=body.context,
     )
-    answer = ExposedAnswer.of(found, is_named=isinstance(body.rewards, dict))
-    return answer.model_dump_json().encode()
-
-
-@router.post(
-    "/exposures",
-    summary="What was drawn, and what came of it",
-    response_model=ExposedAnswer,
-    responses=WRITES,
-)
-@has_fast_path(ROLE, ExposuresBody, _answer_exposures)
-async def exposures(key: Key, body: ExposuresBody, request: Request, keyed: Once) -> Response:
-    """Recompute every draw, record those that match, and say what is wrong with the others.
-
-    A unit that was posted before is the same exposure; post it again when its reward is known.
-    """
-    return send_json(await _answer_exposures(await open_for_write(request, key, keyed, body), body))
+    answer = ExposedAnswer.of(exposed, is_named=isinstance(body.rewards, dict))
+    return send_json(answer.model_dump_json().encode())
 
 
 @script.get(

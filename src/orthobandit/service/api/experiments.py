@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import (
     BaseModel,
@@ -36,6 +36,7 @@ from orthobandit.experiment.settings import (
 )
 from orthobandit.policy import AnytimeElimination, Policy
 from orthobandit.policy.contextual import InformationDirected, Personalised
+from orthobandit.service.api.operations import Resource
 from orthobandit.service.api.shared import (
     READS,
     WRITES,
@@ -50,7 +51,7 @@ from orthobandit.service.api.shared import (
     send_tagged,
     token_of,
 )
-from orthobandit.service.http.auth import allows, check_key, needs
+from orthobandit.service.http.auth import allows, check_key
 from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.limits import MAX_ARMS, MAX_PLAIN_ARMS
 from orthobandit.service.http.problems import LINE_OR_NOTHING, SLUG
@@ -63,9 +64,7 @@ Slug = Annotated[
 ]
 Range = Annotated[list[float], Field(min_length=2, max_length=2, examples=[[0, 1]])]
 _RANGE: TypeAdapter[list[float]] = TypeAdapter(Range, config=ConfigDict(strict=True, allow_inf_nan=False))
-router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
-ADMIN = [Depends(needs("admin"))]
-READ = [Depends(needs("read"))]
+experiments = Resource("/v1/experiments", tag="experiments")
 
 
 def _range_or_unknown(given: Any, check: ValidatorFunctionWrapHandler) -> list[float] | Unknown:
@@ -376,7 +375,7 @@ def _guardrail_of(given: GuardrailBody) -> Guardrail:
         raise ParameterError(f"guardrail on {given.metric!r}: {error}") from None
 
 
-@router.post("", status_code=201, summary="Begin an experiment", responses=WRITES, dependencies=ADMIN)
+@experiments.post("", status_code=201, summary="Begin an experiment", responses=WRITES, role="admin")
 def create(body: CreateBody, request: Request, response: Response, keyed: Once) -> ExperimentAnswer:
     """Create an experiment. With an `Idempotency-Key`, an existing one with the same settings is returned.
 
@@ -388,8 +387,8 @@ def create(body: CreateBody, request: Request, response: Response, keyed: Once) 
     return ExperimentAnswer.of(body.key, made)
 
 
-@router.get(
-    "", summary="List experiments", response_model=ExperimentsAnswer, responses=READS, dependencies=READ
+@experiments.get(
+    "", summary="List experiments", response_model=ExperimentsAnswer, responses=READS, role="read"
 )
 def listed(
     request: Request,
@@ -403,12 +402,12 @@ def listed(
     return send_tagged(request, ExperimentsAnswer(keys=keys[:limit], next=more).model_dump_json().encode())
 
 
-@router.get(
+@experiments.get(
     "/{key}",
     summary="Look at an experiment",
     response_model=ExperimentAnswer,
     responses=READS,
-    dependencies=READ,
+    role="read",
 )
 def shown(key: Key, request: Request) -> Response:
     """Give an experiment's settings and progress."""
@@ -416,7 +415,7 @@ def shown(key: Key, request: Request) -> Response:
     return send_tagged(request, answer.model_dump_json().encode())
 
 
-@router.post("/{key}/pause", summary="Take no more questions", responses=WRITES, dependencies=ADMIN)
+@experiments.post("/{key}/pause", summary="Take no more questions", responses=WRITES, role="admin")
 def pause(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) -> ExperimentAnswer:
     """Draw no more arms until it is resumed; rewards are still accepted."""
     experiment = experiment_of(request, key)
@@ -424,7 +423,7 @@ def pause(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) -
     return ExperimentAnswer.of(key, experiment)
 
 
-@router.post("/{key}/resume", summary="Go on", responses=WRITES, dependencies=ADMIN)
+@experiments.post("/{key}/resume", summary="Go on", responses=WRITES, role="admin")
 def resume(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) -> ExperimentAnswer:
     """Resume after a pause."""
     experiment = experiment_of(request, key)
@@ -432,7 +431,7 @@ def resume(key: Key, request: Request, keyed: Once, _: EmptyBody | None = None) 
     return ExperimentAnswer.of(key, experiment)
 
 
-@router.post("/{key}/stop", summary="End it by hand", responses=WRITES, dependencies=ADMIN)
+@experiments.post("/{key}/stop", summary="End it by hand", responses=WRITES, role="admin")
 def stop(key: Key, request: Request, keyed: Once, body: StopBody | None = None) -> ExperimentAnswer:
     """End the experiment: no more proposals; rewards of open ones are still accepted."""
     experiment = experiment_of(request, key)

@@ -6,13 +6,12 @@ fall back to the caller's default.
 """
 
 import json
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Iterable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
@@ -27,19 +26,21 @@ from orthobandit.errors import (
 )
 from orthobandit.estimate import CovariateRegression
 from orthobandit.experiment import Experiment
+from orthobandit.service.api.operations import Resource
 from orthobandit.service.api.shared import (
     NOT_MODIFIED,
     WRITES,
     Body,
     Key,
     Name,
+    Problems,
     document_problems,
     experiment_of,
     registry_of,
     send_tagged,
     token_of,
 )
-from orthobandit.service.http.auth import allows, check_key, needs
+from orthobandit.service.http.auth import allows, check_key
 from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.limits import MAX_NAME_CHARACTERS
 
@@ -203,43 +204,34 @@ def evaluate_flags(experiments: dict[str, Experiment], context: dict[str, Any]) 
     return flags
 
 
-class OFREPRoute(APIRoute):
-    """A route that answers an invalid body with OFREP's error."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler of a request."""
-        answer = super().get_route_handler()
-
-        async def answered(request: Request) -> Response:
-            try:
-                return await answer(request)
-            except (RequestValidationError, HTTPException) as error:
-                # SDKs read OFREP's errors for what they sent; tokens and the like stay problem documents.
-                if isinstance(error, HTTPException) and error.status_code != 400:
-                    raise
-                message = 'the body must be JSON such as {"context": {"targetingKey": "user-17"}}'
-                return JSONResponse({"errorCode": "PARSE_ERROR", "errorDetails": message}, 400)
-
-        return answered
+def describe_unreadable(_: Request, error: Exception) -> JSONResponse | None:
+    """Answer a body that cannot be read with OFREP's error, which is what SDKs read."""
+    is_unreadable = isinstance(error, HTTPException) and error.status_code == 400
+    if not is_unreadable and not isinstance(error, RequestValidationError):
+        return None  # tokens and the like stay problem documents
+    message = 'the body must be JSON such as {"context": {"targetingKey": "user-17"}}'
+    return JSONResponse({"errorCode": "PARSE_ERROR", "errorDetails": message}, 400)
 
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {
+PROBLEMS: Problems = {
     **document_problems(401, 403, 413, 415, 422, 500, 503),
     400: {"description": "The flag cannot be evaluated", "model": FlagProblem},
 }
 
 
-ALLOWED = [Depends(needs("ask-tell"))]
+flags = Resource(
+    "/ofrep/v1/evaluate/flags",
+    tag="feature flags",
+    role="ask-tell",
+    responses=PROBLEMS,
+    takes_any_query=True,
+    show_error=describe_unreadable,
+)
+tracking = Resource(tag="feature flags", role="ask-tell", responses=WRITES)
 
 
-router = APIRouter(tags=["feature flags"], dependencies=ALLOWED, responses=PROBLEMS, route_class=OFREPRoute)
-
-
-tracking = APIRouter(tags=["feature flags"], dependencies=ALLOWED, responses=WRITES)
-
-
-@router.post(
-    "/ofrep/v1/evaluate/flags/{key}",
+@flags.post(
+    "/{key}",
     summary="Which arm to show, as a flag",
     response_model=FlagAnswer,
     responses={404: {"description": "There is no such experiment", "model": FlagProblem}},
@@ -254,8 +246,8 @@ def evaluate(key: Key, body: EvaluateBody, request: Request) -> JSONResponse:
         return JSONResponse(describe_failure(key, error), 400)
 
 
-@router.post(
-    "/ofrep/v1/evaluate/flags",
+@flags.post(
+    "",
     summary="The arms of all experiments, as flags",
     response_model=BulkAnswer,
     responses=NOT_MODIFIED,
@@ -263,10 +255,10 @@ def evaluate(key: Key, body: EvaluateBody, request: Request) -> JSONResponse:
 def evaluate_all(body: EvaluateBody, request: Request) -> Response:
     """Give the unit's arm in every open, sticky experiment, drawn now where it has none."""
     try:
-        flags = evaluate_flags(_all(request), body.context)
+        evaluated = evaluate_flags(_all(request), body.context)
     except NotEvaluatedError as error:
         return JSONResponse(describe_failure(None, error), 400)
-    return send_tagged(request, json.dumps({"flags": flags}).encode())
+    return send_tagged(request, json.dumps({"flags": evaluated}).encode())
 
 
 @tracking.post("/v1/track", summary="An event of a unit, as a reward", response_model_exclude_none=True)

@@ -12,28 +12,25 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
-from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
-from fastapi.security import HTTPAuthorizationCredentials
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
 from orthobandit.errors import OrthobanditError
-from orthobandit.service.api.shared import document_problems, token_of
+from orthobandit.service.api.operations import Resource
+from orthobandit.service.api.shared import Problems, document_problems, token_of
 from orthobandit.service.background.watch import reports
-from orthobandit.service.http.auth import BEARER, allows, needs
+from orthobandit.service.http.auth import allows
 from orthobandit.service.http.observability import experiment_families, render_metrics
 from orthobandit.service.http.problems import Problem
 from orthobandit.service.warm_up import Preparing
 
 LOOPBACK = ("127.0.0.1", "::1")
-TEXT: dict[int | str, dict[str, Any]] = {
-    200: {"description": "Metrics", "content": {"text/plain": {"schema": {"type": "string"}}}}
-}
-router = APIRouter(tags=["health"])
+TEXT: Problems = {200: {"description": "Metrics", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+health = Resource(tag="health", takes_any_query=True)
 LOG = logging.getLogger("orthobandit.service")
 MAX_WAIT_SECONDS = 2.0  # within which the database has to answer
 FRESH_SECONDS = 2.0  # for which an answer holds
@@ -45,13 +42,13 @@ class HealthAnswer(BaseModel):
     status: str
 
 
-@router.get("/healthz", summary="Is the process alive?")
+@health.get("/healthz", summary="Is the process alive?")
 async def healthz() -> HealthAnswer:
     """Answer that the server is alive, whatever the database does."""
     return HealthAnswer(status="alive")
 
 
-@router.get("/readyz", summary="Can experiments be asked and told?", responses=document_problems(503))
+@health.get("/readyz", summary="Can experiments be asked and told?", responses=document_problems(503))
 async def readyz(request: Request) -> HealthAnswer:
     """Answer that the server is ready: the warm-up is over, and the database takes writes within 2 s."""
     preparing: Preparing = request.app.state.preparing
@@ -69,21 +66,17 @@ async def readyz(request: Request) -> HealthAnswer:
     return HealthAnswer(status="ready")
 
 
-async def check_may_scrape(
-    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
-) -> None:
-    """Admit tokens that may read, and this machine if the server was started with `--open-metrics`."""
+def may_scrape(request: Request) -> bool:
+    """Tell whether this machine asks for metrics, if the server was started with `--open-metrics`."""
     # Behind a proxy the client is the one that the proxy names, not the proxy.
     here = request.client is not None and request.client.host in LOOPBACK
-    if not (here and request.app.state.open_metrics):
-        await needs("read")(request, given)
+    return here and bool(request.app.state.open_metrics)
 
 
-scraping = APIRouter(tags=["health"], dependencies=[Depends(check_may_scrape)])
-
-
-@scraping.get(
+@health.get(
     "/metrics",
+    role="read",
+    spares=may_scrape,
     summary="Numbers for Prometheus",
     response_class=Response,
     responses=TEXT | document_problems(401, 403, 500),

@@ -6,24 +6,19 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated, Any, Literal, get_type_hints
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel, Field, create_model
 from starlette.background import BackgroundTask
 
 from orthobandit.experiment.report.report import ArmData, MetricData, Report, ReportData
-from orthobandit.service.api.shared import READS, Key, document_problems, experiment_of, send_tagged
-from orthobandit.service.http.auth import needs
+from orthobandit.service.api.operations import Resource
+from orthobandit.service.api.shared import READS, Key, Problems, document_problems, experiment_of, send_tagged
 
-router = APIRouter(
-    prefix="/v1/experiments/{key}",
-    tags=["reports"],
-    dependencies=[Depends(needs("read"))],
-    responses=READS,
-)
-PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {}}}}
+reports = Resource("/v1/experiments/{key}", tag="reports", role="read", responses=READS)
+PAGE: Problems = {200: {"content": {"text/html": {}}}}
 TABLES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
-FILES: dict[int | str, dict[str, Any]] = {
+FILES: Problems = {
     200: {
         "description": "The table",
         "content": {kind.partition(";")[0]: {"schema": {"type": "string"}} for kind in TABLES.values()},
@@ -91,7 +86,7 @@ def answer_of(report: Report) -> BaseModel:
     return ReportAnswer.model_validate(report.to_json())
 
 
-@router.get("/report", summary="What to do now", response_model=ReportAnswer, responses=PAGE)
+@reports.get("/report", summary="What to do now", response_model=ReportAnswer, responses=PAGE)
 def report(key: Key, request: Request) -> Response:
     """Give the report as JSON, or as a page for browsers (``Accept: text/html``)."""
     found = experiment_of(request, key).report()
@@ -104,14 +99,14 @@ def report(key: Key, request: Request) -> Response:
     return send_tagged(request, answer_of(found).model_dump_json().encode())
 
 
-@router.get("/certificate", summary="What the decision rests on", response_model=dict[str, Any])
+@reports.get("/certificate", summary="What the decision rests on", response_model=dict[str, Any])
 def certificate(key: Key, request: Request) -> Response:
     """Give plans, tallies and the claim, for ``orthobandit verify``; no user's data are in it."""
     document = experiment_of(request, key).certificate().document
     return send_tagged(request, json.dumps(document, allow_nan=False).encode())
 
 
-@router.get(
+@reports.get(
     "/export",
     summary="Every proposal as a table",
     response_class=FileResponse,

@@ -48,7 +48,10 @@ def experiment_of(request: Request, key: str) -> Experiment:
     return registry_of(request).get(key)
 
 
-def document_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+Problems = dict[int | str, dict[str, Any]]  # as FastAPI's `responses`
+
+
+def document_problems(*statuses: int) -> Problems:
     """Return OpenAPI's description of the problem documents of these statuses."""
     schema = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     titles = {
@@ -58,9 +61,7 @@ def document_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": title, "content": schema} for status, title in titles.items()}
 
 
-NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "Not changed since the version that `If-None-Match` names"}
-}
+NOT_MODIFIED: Problems = {304: {"description": "Not changed since the version that `If-None-Match` names"}}
 
 
 READS = document_problems(400, 401, 403, 404, 409, 422, 500, 503) | NOT_MODIFIED
@@ -142,6 +143,12 @@ class ProblemAnswer(BaseModel):
     detail: str
     errors: list[FieldProblem] | None = None
     instance: str | None = Field(None, description="Which request it was, by its `X-Request-Id`")
+
+
+def problem_schemas() -> dict[str, Any]:
+    """Return the schemas of problem documents, by name, to which `document_problems` refers."""
+    problem = ProblemAnswer.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {**problem.pop("$defs"), "Problem": problem}
 
 
 class RefusedAnswer(BaseModel):

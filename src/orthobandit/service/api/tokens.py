@@ -2,18 +2,20 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import Path, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from orthobandit.service.api.operations import Resource
 from orthobandit.service.api.shared import Body, Name, document_problems
-from orthobandit.service.http.auth import Tokens, needs
+from orthobandit.service.http.auth import Tokens
 from orthobandit.service.http.problems import LINE_OR_NOTHING, Problem
 
-router = APIRouter(
-    prefix="/v1/tokens",
-    tags=["tokens"],
-    dependencies=[Depends(needs("admin", for_all=True))],
+tokens = Resource(
+    "/v1/tokens",
+    tag="tokens",
+    role="admin",
+    for_all=True,
     responses=document_problems(400, 401, 403, 404, 409, 413, 415, 422, 500, 503),
 )
 
@@ -76,20 +78,20 @@ def _tokens(request: Request) -> Tokens:
     return found
 
 
-@router.post("", status_code=201, summary="Make a token")
+@tokens.post("", status_code=201, summary="Make a token")
 def make(body: TokenBody, request: Request) -> NewTokenAnswer:
     """Make a token; its text is in this answer only."""
     token, text = _tokens(request).make(body.role, body.name, experiments=body.experiments, lasts=body.lasts)
     return NewTokenAnswer(**token._asdict(), token=text)
 
 
-@router.get("", summary="List tokens")
+@tokens.get("", summary="List tokens")
 def listed(request: Request) -> TokensAnswer:
     """List all tokens, without their secrets."""
     return TokensAnswer(tokens=[TokenAnswer(**one._asdict()) for one in _tokens(request).all()])
 
 
-@router.delete("/{id}", status_code=204, summary="Revoke a token", response_class=Response)
+@tokens.delete("/{id}", status_code=204, summary="Revoke a token", response_class=Response)
 def revoke(id: Annotated[str, Path(max_length=200)], request: Request) -> None:  # noqa: A002
     """Revoke a token; all servers refuse it within 5 seconds. The last admin's stays."""
     if not _tokens(request).revoke(id):

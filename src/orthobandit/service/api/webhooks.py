@@ -4,20 +4,21 @@ import time
 from secrets import token_hex
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from orthobandit.service.api.operations import Resource
 from orthobandit.service.api.shared import Body, EmptyBody, document_problems
 from orthobandit.service.background.webhook_delivery import Outbox, send_signed
 from orthobandit.service.background.webhook_events import KINDS, write_message
-from orthobandit.service.http.auth import needs
 from orthobandit.service.http.problems import WEB_ADDRESS, Problem
 
-router = APIRouter(
-    prefix="/v1/webhooks",
-    tags=["webhooks"],
-    dependencies=[Depends(needs("admin", for_all=True))],
+webhooks = Resource(
+    "/v1/webhooks",
+    tag="webhooks",
+    role="admin",
+    for_all=True,
     responses=document_problems(400, 401, 403, 404, 413, 415, 422, 500, 503),
 )
 Name = Annotated[str, Path(max_length=200)]
@@ -86,27 +87,27 @@ def _unknown(name: str) -> Problem:
     return Problem("not-found", f"there is no webhook {name!r}")
 
 
-@router.post("", status_code=201, summary="Make a webhook")
+@webhooks.post("", status_code=201, summary="Make a webhook")
 def make(body: WebhookBody, request: Request) -> NewWebhookAnswer:
     """Make a webhook for future events; its secret is in this answer only."""
     made, secret = _outbox(request).make(body.url, body.kinds or ())
     return NewWebhookAnswer(**made._asdict(), secret=secret)
 
 
-@router.get("", summary="List webhooks")
+@webhooks.get("", summary="List webhooks")
 def listed(request: Request) -> WebhooksAnswer:
     """List all webhooks, without their secrets."""
     return WebhooksAnswer(webhooks=[WebhookAnswer(**one._asdict()) for one in _outbox(request).all()])
 
 
-@router.delete("/{id}", status_code=204, summary="Remove a webhook", response_class=Response)
+@webhooks.delete("/{id}", status_code=204, summary="Remove a webhook", response_class=Response)
 def remove(id: Name, request: Request) -> None:  # noqa: A002
     """Remove a webhook and its waiting messages."""
     if not _outbox(request).remove(id):
         raise _unknown(id)
 
 
-@router.post("/{id}/test", summary="Send a message for a test")
+@webhooks.post("/{id}/test", summary="Send a message for a test")
 def tried(id: Name, request: Request, _: EmptyBody | None = None) -> TestAnswer:  # noqa: A002
     """Send a message of the type `webhook.test` now, and give the receiver's answer."""
     outbox = _outbox(request)
@@ -119,7 +120,7 @@ def tried(id: Name, request: Request, _: EmptyBody | None = None) -> TestAnswer:
     return TestAnswer(status=status, answer=answer)
 
 
-@router.get("/{id}/deliveries", summary="What was delivered")
+@webhooks.get("/{id}/deliveries", summary="What was delivered")
 def deliveries(
     id: Name,  # noqa: A002
     request: Request,

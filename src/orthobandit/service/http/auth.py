@@ -5,16 +5,16 @@ import hmac
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from secrets import token_hex, token_urlsafe
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from fastapi import Depends, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 
 from orthobandit._foundation.checks import check_choice
 from orthobandit.errors import ConflictError, ParameterError
@@ -304,39 +304,33 @@ def _hash(secret: str) -> bytes:
     return blake2b(secret.encode(), digest_size=32, person=b"ob token").digest()
 
 
-def needs(role: str, *, for_all: bool = False) -> Callable[..., Awaitable[None]]:
-    """Return a route's dependency that admits only tokens whose role includes `role`.
+def check_token(request: Request, role: str, *, for_all: bool = False) -> None:
+    """Raise :class:`Problem` unless a request's token has a role; without tokens, everybody has.
 
-    A token for some experiments is admitted to the routes of these, by the ``key`` in their path. Routes
-    without one decide by themselves what it may see.
+    A token for some experiments is admitted to the operations of these, by the ``key`` in their path.
+    Operations without one decide by themselves what it may see.
 
     Parameters
     ----------
+    request : Request
     role : str
     for_all : bool
         Whether only tokens for all experiments are admitted.
     """
-
-    async def check(
-        request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
-    ) -> None:
-        if request.app.state.tokens is None:
-            return
-        token: Token | None = request.scope.get(TOKEN)
-        if token is None:
-            raise Problem("unauthenticated", MISSING if given is None else UNKNOWN)
-        if role not in ROLES[token.role]:
-            raise Problem(
-                "forbidden", f"the token has the role {token.role!r}; a token for {role!r} is needed"
-            )
-        if token.experiments is None:
-            return
-        if for_all:
-            raise Problem("forbidden", "the token is for some experiments only; one for all is needed")
-        if "key" in request.path_params:
-            check_key(token, request.path_params["key"])
-
-    return check
+    if request.app.state.tokens is None:
+        return
+    token: Token | None = request.scope.get(TOKEN)
+    if token is None:
+        is_bearer = request.headers.get("authorization", "").lower().startswith("bearer ")
+        raise Problem("unauthenticated", UNKNOWN if is_bearer else MISSING)
+    if role not in ROLES[token.role]:
+        raise Problem("forbidden", f"the token has the role {token.role!r}; a token for {role!r} is needed")
+    if token.experiments is None:
+        return
+    if for_all:
+        raise Problem("forbidden", "the token is for some experiments only; one for all is needed")
+    if "key" in request.path_params:
+        check_key(token, request.path_params["key"])
 
 
 def check_key(token: Token | None, key: str) -> None:
