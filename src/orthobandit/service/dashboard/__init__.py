@@ -18,7 +18,7 @@ __all__ = ["Dashboard", "mount_dashboard", "run_dashboard"]
 
 STATIC = Path(__file__).parent / "static"
 # The last one answers whatever no other page does.
-ROUTERS = (routes.root, routes.router, routes.others)
+RESOURCES = (routes.root, routes.pages, routes.others)
 
 
 class Dashboard:
@@ -40,8 +40,8 @@ def mount_dashboard(app: FastAPI) -> None:
     """Add the dashboard's pages and files to an application."""
     shared = [("orthobandit.showing", "templates/shared")]  # what reports and the dashboard have in common
     app.mount("/dashboard/static", StaticFiles(directory=STATIC, packages=shared), name="dashboard-static")
-    for router in ROUTERS:
-        app.include_router(router)
+    for resource in RESOURCES:
+        app.router.routes.extend(resource.operations)
 
 
 @asynccontextmanager

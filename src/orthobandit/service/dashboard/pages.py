@@ -1,21 +1,20 @@
 """Pages: templates, headers that admit only the server's own files, and errors as pages."""
 
-from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from functools import cache
 from math import ceil
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from fastapi.routing import APIRoute
 from jinja2 import Environment
 from starlette.exceptions import HTTPException
 
 from orthobandit._foundation.release import __version__
 from orthobandit.errors import OrthobanditError
+from orthobandit.service.api.operations import Resource
 from orthobandit.service.dashboard.access import (
     FIELD,
     FORM_COOKIE,
@@ -102,22 +101,13 @@ def redirect(address: str) -> RedirectResponse:
     return RedirectResponse(address, 303, {"Cache-Control": "no-store"})
 
 
-class PageRoute(APIRoute):
-    """A route whose errors are pages."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler of a request."""
-        answer = super().get_route_handler()
-
-        async def answered(request: Request) -> Response:
-            try:
-                return await answer(request)
-            except LoginNeededError as error:
-                return redirect(error.address)
-            except (Problem, OrthobanditError, RequestValidationError, HTTPException) as error:
-                return show_error(request, *describe_error(error))
-
-        return answered
+def show_page_of(request: Request, error: Exception) -> Response | None:
+    """Answer an error with a page, or with the login if that is what is missing."""
+    if isinstance(error, LoginNeededError):
+        return redirect(error.address)
+    if isinstance(error, Problem | OrthobanditError | RequestValidationError | HTTPException):
+        return show_error(request, *describe_error(error))
+    return None
 
 
 def show_error(request: Request, kind: str, detail: str) -> HTMLResponse:
@@ -140,9 +130,11 @@ def describe_error(error: Exception) -> tuple[str, str]:
     return "invalid", "the address or the form has a value that cannot be used"
 
 
-def page_router(prefix: str = "") -> APIRouter:
-    """Return a router of pages, which are not in the description of the API."""
-    return APIRouter(prefix=f"/dashboard{prefix}", route_class=PageRoute, include_in_schema=False)
+def dashboard_pages() -> Resource:
+    """Return a resource of pages, which are not in the description of the API."""
+    return Resource(
+        "/dashboard", tag="pages", include_in_schema=False, takes_any_query=True, show_error=show_page_of
+    )
 
 
 def address_of(key: str) -> str:

@@ -10,7 +10,7 @@ from threading import Lock
 from time import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
@@ -26,6 +26,7 @@ from orthobandit.experiment.report.render import (
 )
 from orthobandit.experiment.report.report import Report
 from orthobandit.service.api.experiments import begin_experiment
+from orthobandit.service.api.operations import Resource
 from orthobandit.service.api.reports import answer_of, export
 from orthobandit.service.api.shared import Key, experiment_of, registry_of
 from orthobandit.service.dashboard.access import (
@@ -53,8 +54,8 @@ from orthobandit.service.dashboard.live import Live, Sight
 from orthobandit.service.dashboard.pages import (
     HEADERS,
     address_of,
+    dashboard_pages,
     describe_error,
-    page_router,
     redirect,
     render_page,
     sight_of,
@@ -74,9 +75,9 @@ from orthobandit.service.http.auth import ROLES, SESSION_COOKIE, allows, check_k
 from orthobandit.service.http.problems import Problem
 from orthobandit.showing.html import PageTable
 
-router = page_router()
-root = APIRouter(include_in_schema=False)
-others = page_router()  # apart, since it takes every address and has to come last
+root = Resource(tag="pages", include_in_schema=False, takes_any_query=True)
+pages = dashboard_pages()
+others = dashboard_pages()  # apart, since it takes every address and has to come last
 MAX_REASON_CHARACTERS = 1_000
 EXPERIMENTS_PER_PAGE = 50  # experiments on one page of the list
 _ONE = Lock()  # one audit at a time, so that visitors are served meanwhile
@@ -88,7 +89,7 @@ async def home() -> RedirectResponse:
     return RedirectResponse("/dashboard", 303)
 
 
-@router.get("/login")
+@pages.get("/login")
 async def ask(request: Request, to: Annotated[str, Query(max_length=500)] = "/dashboard") -> Response:
     """Ask for a token."""
     if request.app.state.tokens is None:
@@ -96,7 +97,7 @@ async def ask(request: Request, to: Annotated[str, Query(max_length=500)] = "/da
     return render_page(request, "login.html", None, to=_own(to), problem="")
 
 
-@router.post("/login")
+@pages.post("/login")
 async def begin(request: Request, fields: Filled) -> Response:
     """Begin a session, if the token is known and may read."""
     tokens = request.app.state.tokens
@@ -122,7 +123,7 @@ async def begin(request: Request, fields: Filled) -> Response:
     return entered
 
 
-@router.post("/logout")
+@pages.post("/logout")
 async def end(request: Request, _viewer: Looks, _fields: Filled) -> Response:
     """End the session, on all servers."""
     secret = request.cookies.get(SESSION_COOKIE, "")
@@ -145,7 +146,7 @@ def _own(to: str) -> str:
     return to if is_own else "/dashboard"
 
 
-@router.get("")
+@pages.get("")
 def listed(
     request: Request,
     viewer: Looks,
@@ -173,7 +174,7 @@ def _row(key: str, sight: Sight | OrthobanditError) -> dict[str, Any]:
     return {**line_of(key, sight.glance), "address": address_of(key)}
 
 
-@router.get("/experiments/{key}")
+@pages.get("/experiments/{key}")
 def show_experiment(
     key: Key, request: Request, viewer: Looks, part: Annotated[str, Query(max_length=20)] = ""
 ) -> Response:
@@ -241,14 +242,14 @@ def _held_up(sight: Sight) -> str:
     return "" if is_said else words
 
 
-@router.get("/experiments/{key}/charts")
+@pages.get("/experiments/{key}/charts")
 def charts(key: Key, request: Request, _viewer: Looks) -> Response:
     """Give the data of the charts."""
     report = request.app.state.dashboard.live.newest(key).glance.report
     return JSONResponse(request.app.state.dashboard.history.charts(key, report), headers=HEADERS)
 
 
-@router.get("/experiments/{key}/events")
+@pages.get("/experiments/{key}/events")
 async def events(
     key: Key, request: Request, _viewer: Looks, known: Annotated[str, Query(max_length=40)] = ""
 ) -> Response:
@@ -262,7 +263,7 @@ async def events(
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
 
-@router.get("/experiments/{key}/trail")
+@pages.get("/experiments/{key}/trail")
 def trail(
     key: Key, request: Request, viewer: Looks, check: Annotated[str, Query(max_length=20)] = ""
 ) -> Response:
@@ -293,33 +294,33 @@ def trail(
     )
 
 
-@router.get("/experiments/{key}/report.html")
+@pages.get("/experiments/{key}/report.html")
 def report_page(key: Key, request: Request, _viewer: Looks) -> Response:
     """Give the report as a page that loads nothing from elsewhere."""
     return _file(experiment_of(request, key).report().to_html(), f"{key}-report.html", "text/html")
 
 
-@router.get("/experiments/{key}/report.json")
+@pages.get("/experiments/{key}/report.json")
 def report_json(key: Key, request: Request, _viewer: Looks) -> Response:
     """Give the report as JSON."""
     answer = answer_of(experiment_of(request, key).report())
     return _file(answer.model_dump_json(indent=2), f"{key}-report.json", "application/json")
 
 
-@router.get("/experiments/{key}/certificate.json")
+@pages.get("/experiments/{key}/certificate.json")
 def certificate(key: Key, request: Request, _viewer: Looks) -> Response:
     """Give what the decision rests on, for ``orthobandit verify``."""
     document = experiment_of(request, key).certificate().document
     return _file(json.dumps(document, allow_nan=False), f"{key}-certificate.json", "application/json")
 
 
-@router.get("/experiments/{key}/data.csv")
+@pages.get("/experiments/{key}/data.csv")
 def data_csv(key: Key, request: Request, _viewer: Looks) -> Response:
     """Give every proposal as CSV."""
     return export(key, request, "csv")
 
 
-@router.get("/experiments/{key}/data.parquet")
+@pages.get("/experiments/{key}/data.parquet")
 def data_parquet(key: Key, request: Request, _viewer: Looks) -> Response:
     """Give every proposal as Parquet."""
     return export(key, request, "parquet")
@@ -332,13 +333,13 @@ def _file(content: str, name: str, media_type: str) -> Response:
     return Response(content, headers=headers, media_type=media_type)
 
 
-@router.get("/new")
+@pages.get("/new")
 def blank(request: Request, viewer: Acts) -> Response:
     """Show the form."""
     return _show_form(request, viewer, dict(BLANK))
 
 
-@router.post("/new")
+@pages.post("/new")
 def filled_in(request: Request, viewer: Acts, given: Filled) -> Response:
     """Show a preview of what the form describes, or begin it; or add and remove a row of it."""
     do = given.get("do", "")
@@ -378,7 +379,7 @@ def _actions(request: Request) -> Actions:
     return found
 
 
-@router.post("/experiments/{key}/pause")
+@pages.post("/experiments/{key}/pause")
 def pause(key: Key, request: Request, viewer: Acts, _fields: Filled) -> Response:
     """Pause; `resume` reverses it."""
     sight_of(request, key)
@@ -386,7 +387,7 @@ def pause(key: Key, request: Request, viewer: Acts, _fields: Filled) -> Response
     return redirect(address_of(key))
 
 
-@router.post("/experiments/{key}/resume")
+@pages.post("/experiments/{key}/resume")
 def resume(key: Key, request: Request, viewer: Acts, _fields: Filled) -> Response:
     """Resume after a pause."""
     sight_of(request, key)
@@ -394,14 +395,14 @@ def resume(key: Key, request: Request, viewer: Acts, _fields: Filled) -> Respons
     return redirect(address_of(key))
 
 
-@router.get("/experiments/{key}/stop")
+@pages.get("/experiments/{key}/stop")
 def ask_to_stop(key: Key, request: Request, viewer: Acts) -> Response:
     """Ask whether to stop."""
     _check_running(request, key)
     return _ask_to_confirm(request, viewer, key, "")
 
 
-@router.post("/experiments/{key}/stop")
+@pages.post("/experiments/{key}/stop")
 def stop(key: Key, request: Request, viewer: Acts, fields: Filled) -> Response:
     """Stop, after a few seconds in which it can be undone."""
     _check_running(request, key)
@@ -410,7 +411,7 @@ def stop(key: Key, request: Request, viewer: Acts, fields: Filled) -> Response:
     return redirect(address_of(key))
 
 
-@router.get("/experiments/{key}/retire")
+@pages.get("/experiments/{key}/retire")
 def ask_to_retire(
     key: Key, request: Request, viewer: Acts, arm: Annotated[str, Query(max_length=200)]
 ) -> Response:
@@ -419,7 +420,7 @@ def ask_to_retire(
     return _ask_to_confirm(request, viewer, key, arm)
 
 
-@router.post("/experiments/{key}/retire")
+@pages.post("/experiments/{key}/retire")
 def retire(key: Key, request: Request, viewer: Acts, fields: Filled) -> Response:
     """Retire an arm, after a few seconds in which it can be undone."""
     arm = _check_in_play(_check_running(request, key), fields.get("arm", ""))
@@ -427,7 +428,7 @@ def retire(key: Key, request: Request, viewer: Acts, fields: Filled) -> Response
     return redirect(address_of(key))
 
 
-@router.post("/experiments/{key}/undo")
+@pages.post("/experiments/{key}/undo")
 def undo(key: Key, request: Request, _viewer: Acts, fields: Filled) -> Response:
     """Undo an action that has not been carried out yet."""
     if not _actions(request).undo(key, fields.get("id", "")):
