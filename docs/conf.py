@@ -14,6 +14,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "public_names",
+    "operations",
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
