@@ -38,7 +38,8 @@ class Dashboard:
 
 def mount_dashboard(app: FastAPI) -> None:
     """Add the dashboard's pages and files to an application."""
-    shared = [("orthobandit.showing", "templates/shared")]  # what reports and the dashboard have in common
+    # What reports and the dashboard have in common.
+    shared: list[str | tuple[str, str]] = [("orthobandit.showing", "templates/shared")]
     app.mount("/dashboard/static", StaticFiles(directory=STATIC, packages=shared), name="dashboard-static")
     for resource in RESOURCES:
         app.router.routes.extend(resource.operations)
