@@ -29,13 +29,19 @@ import numpy as np
 
 from orthobandit import __version__
 from orthobandit._foundation.fingerprint import used_code
-from orthobandit.reproduction.paper import EXACT, OURS, PAPERS_SBE, RAGES, SECTIONS, SUCCESSORS_SBE
+from orthobandit.reproduction.measured import Measured
+from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.report import in_words, read_data
-from orthobandit.reproduction.sections import Measured, Scope
-from orthobandit.reproduction.sections.base import Data
-from orthobandit.reproduction.sections.ratios import RatioTable
-from orthobandit.reproduction.sections.regret import RegretFigure, best
-from orthobandit.reproduction.sections.samples import SampleTable
+from orthobandit.reproduction.section import Data, Scope
+from orthobandit.reproduction.sections.common import EXACT, OURS
+from orthobandit.reproduction.sections.regret import FIGURE_1, FIGURE_2, best
+from orthobandit.reproduction.sections.samples import (
+    PAPERS_SBE,
+    RAGES,
+    SMALL_GAP_10,
+    SPHERE,
+    SUCCESSORS_SBE,
+)
 from orthobandit.study.cells import Cache, Cell
 from orthobandit.study.tables import Columns, distinct, grouped, samples_of, share_wrong, where
 
@@ -49,6 +55,8 @@ BEGIN, END = "<!-- headlines: python docs/headlines.py write -->", "<!-- end of 
 NUMBER = re.compile(r"<!--= (?P<name>[^>]+?) -->.*?<!--/-->")
 SINCE = re.compile(r"<!--since (?P<names>[^>]+?)-->.*?<!--/-->")
 SHIFTS = {"figure-1": "the level swings", "figure-2": "the level jumps"}
+REGRET_FIGURES = {figure.name: figure for figure in (FIGURE_1, FIGURE_2)}
+SAMPLE_TABLES = {table.name: table for table in (SMALL_GAP_10, SPHERE)}
 ROUNDS = "rounds until the best arm is declared"
 SAMPLES = {
     "small-gap-10": f"two nearly equal arms in 10 dimensions: {ROUNDS}",
@@ -174,9 +182,8 @@ def _precise(measured: Measured) -> str:
 
 def _samples(name: str, data: Data) -> Texts:
     """Return arithmetic and geometric means, which the hardest instance does not dominate, and errors."""
-    section = cast("SampleTable | RatioTable", SECTIONS[name])
     labels = {label: label for (label,) in distinct(data["runs"], "policy")}
-    chosen = section.best_tuned(data["runs"]) if isinstance(section, SampleTable) else None
+    chosen = SAMPLE_TABLES[name].best_tuned(data["runs"]) if name in SAMPLE_TABLES else None
     if chosen is not None:
         labels[TUNED_SBE] = chosen
     found: Texts = {}
@@ -201,7 +208,7 @@ def _over_instances(runs: Columns, values: np.ndarray) -> Measured:
 
 def _regret(name: str, data: Data) -> Texts:
     """Return our regret, untuned, and that of every peer at its best tuning in hindsight."""
-    figure = cast("RegretFigure", SECTIONS[name])
+    figure = REGRET_FIGURES[name]
     found: Texts = {}
     for (size,) in distinct(data["runs"], "size"):
         runs = where(data["runs"], size=size)
@@ -402,7 +409,7 @@ def _rows(store: Mapping[str, Number]) -> Iterator[tuple[str, list[str], list[st
             names.remove(f"{section}/{PAPERS_SBE}/{MEAN}")
         yield what, [f"{section}/{OURS}/{MEAN}"], [name for name in names if name in store]
     for section, words in SHIFTS.items():
-        figure = cast("RegretFigure", SECTIONS[section])
+        figure = REGRET_FIGURES[section]
         peers = [label for label, one in figure.contenders.items() if one.is_peer]
         for size in figure.sizes:
             place = f"{section}/{size.label}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inside.reproduction import OURS, PAPERS_SBE, SECTIONS, SUCCESSORS_SBE, Scope, build
+from inside.reproduction import OURS, PAPERS_SBE, SECTIONS, SMALL_GAP_10, SUCCESSORS_SBE, Scope, build
 
 ROOT = Path(__file__).parents[2]
 
@@ -159,10 +159,9 @@ def test_as_many_refuted_claims_are_listed_as_are_counted(script):
 def report(script, tmp_path_factory):
     """Return a small report of one section, whose cells are those of the present code."""
     contenders = ("SP-BAI", SUCCESSORS_SBE, PAPERS_SBE, OURS)
-    whole = SECTIONS["small-gap-10"]
     small = replace(
-        whole,
-        contenders={label: whole.contenders[label] for label in contenders},
+        SMALL_GAP_10,
+        contenders={label: SMALL_GAP_10.contenders[label] for label in contenders},
         runs=(3, 3),
         tuned=(PAPERS_SBE,),
         asked=(),
@@ -171,9 +170,11 @@ def report(script, tmp_path_factory):
         reach={OURS: 36_000},
     )
     folder = tmp_path_factory.mktemp("report")
-    build([small], folder, Scope(seed=3))
+    section = small.section()
+    build([section], folder, Scope(seed=3))
     patch = pytest.MonkeyPatch()
-    patch.setattr(script, "SECTIONS", {**SECTIONS, "small-gap-10": small})
+    patch.setattr(script, "SECTIONS", {**SECTIONS, "small-gap-10": section})
+    patch.setattr(script, "SAMPLE_TABLES", {"small-gap-10": small})
     script._cells.cache_clear()
     script.current_code.cache_clear()
     yield folder

@@ -9,7 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inside.reproduction import CONTENDERS, SECTIONS, Scope, Size, build, derive, error_figure
+from inside.reproduction import (
+    CONTENDERS,
+    FIGURE_1,
+    FIGURE_2,
+    SECTIONS,
+    SMALL_GAP_10,
+    Scope,
+    Size,
+    build,
+    derive,
+    error_figure,
+)
 from inside.study import Cache, join, run_cells, where
 
 SHIFTS = {"figure-3": "sine", "figure-4": "log-alternating"}
@@ -20,11 +31,11 @@ def data_of(section, seed, folder):
     return join(cells, run_cells(cells, Cache(folder / "cells")))
 
 
-@pytest.mark.parametrize(("name", "shift"), [("figure-1", "ν¹"), ("figure-2", "ν²")])
-def test_sbe_beats_bose_and_becomes_flat(name, shift, tmp_path):
+@pytest.mark.parametrize(("figure", "shift"), [(FIGURE_1, "ν¹"), (FIGURE_2, "ν²")], ids=["1", "2"])
+def test_sbe_beats_bose_and_becomes_flat(figure, shift, tmp_path):
     some = {label: CONTENDERS[label] for label in ("SBE", "BOSE")}
     sizes = (Size(5, 10, sets=(3, 3), rounds=(10_000, 10_000)),)
-    section = replace(SECTIONS[name], contenders=some, sizes=sizes)
+    section = replace(figure, contenders=some, sizes=sizes).section()
     data = data_of(section, 5, tmp_path)
     found = {verdict.name: verdict for verdict in section.verdicts(data)}
     assert found[f"under {shift} at (5, 10) SBE below BOSE, tuned as in the paper"].measured.value < 0.5
@@ -56,6 +67,6 @@ def test_the_small_gap_needs_the_successors_number_of_samples(tmp_path):
 
 
 def test_sbe_stops_after_a_whole_number_of_phases(tmp_path):
-    data = data_of(replace(SECTIONS["small-gap-10"], runs=(4, 4)), 5, tmp_path)
+    data = data_of(replace(SMALL_GAP_10, runs=(4, 4)).section(), 5, tmp_path)
     stops = where(data["runs"], policy="SBE")["stop_time"]
     assert np.isin(stops, [442_722, 1_500_525, 5_521_975]).all()

@@ -18,7 +18,7 @@ from orthobandit.errors import InputWarning, ParameterError
 from orthobandit.peers import POLICIES
 from orthobandit.reproduction.paper import SECTIONS
 from orthobandit.reproduction.report import chosen, in_words, measure
-from orthobandit.reproduction.sections import Scope
+from orthobandit.reproduction.section import Scope
 from orthobandit.study.spec import Sweep, environment_of, make_part
 from orthobandit.study.starter import next_commands, write_starter
 from orthobandit.study.sweep import SweepResult

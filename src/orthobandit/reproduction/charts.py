@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthobandit._foundation.types import Array, Whole
+from orthobandit.reproduction.measured import Measured
 from orthobandit.showing.charts import COLOURS, DASHES, INK, MARKERS, blank_figure
 from orthobandit.simulation import RunResult
 from orthobandit.simulation.result import BAND
@@ -55,6 +56,11 @@ class Dot:
 
     value: float
     error: float = 0.0
+
+    @classmethod
+    def of(cls, measured: Measured) -> "Dot":
+        """Return a measured number as a dot."""
+        return cls(measured.value, measured.error or 0.0)
 
 
 def regret_curves(curves: Sequence[Curve], *, title: str = "", note: str = "") -> "Figure":

@@ -253,11 +253,6 @@ class Fit:
         return cls(float(slope), float(error), values, runs)
 
 
-def signed(fit: "Fit") -> str:
-    """Return an exponent with its standard error."""
-    return f"{fit.exponent:.3f} ± {fit.error:.3f}".replace("-", "−")
-
-
 def _line(x: Array, y: Array) -> tuple[float, float]:
     slope, intercept = np.polyfit(np.log(x), np.log(y), 1)
     # Rounded where double precision ends, so that exact powers come out exact.

@@ -16,9 +16,18 @@ from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.files import write_text
 from orthobandit._foundation.release import __version__
 from orthobandit.errors import StudyError
-from orthobandit.reproduction.measured import LEVEL
-from orthobandit.reproduction.sections import Chart, Grid, Judgement, Measured, Scope, Section, tally
-from orthobandit.reproduction.sections.base import ANSWERS, CLAIMS, Data
+from orthobandit.reproduction.measured import LEVEL, Measured
+from orthobandit.reproduction.section import (
+    ANSWERS,
+    CLAIMS,
+    Chart,
+    Data,
+    Grid,
+    Judgement,
+    Scope,
+    Section,
+    tally,
+)
 from orthobandit.showing import numbers
 from orthobandit.showing.charts import blank_figure, house_style, save_figure, svg_text
 from orthobandit.showing.html import make_environment, minus

@@ -23,7 +23,7 @@ from orthobandit.study.spec import Part
 from orthobandit.study.tables import Columns, distinct, where
 
 Data = dict[str, Columns]
-Picked = TypeVar("Picked")
+Value = TypeVar("Value")
 
 # What a claim can be, in the order in which a reader wants to know; and the answer to a question, which is
 # asked by the report and claimed by nobody.
@@ -42,7 +42,7 @@ class Scope:
     is_quick: bool = True
     seed: int = 1
 
-    def pick(self, quick: Picked, full: Picked) -> Picked:
+    def pick(self, quick: Value, full: Value) -> Value:
         """Return the size for this scope."""
         return quick if self.is_quick else full
 
@@ -241,15 +241,17 @@ class Claim:
 # What several claims, tables and charts are about
 
 
-class Groups(NamedTuple):
-    """The rows of a table, apart by the values of some columns."""
+@dataclass(frozen=True)
+class Groups:
+    """The rows of a table, apart by the values of some columns; of all rows, or of `only` some."""
 
     table: str
     by: tuple[str, ...]
+    only: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, data: Data) -> dict[tuple[Any, ...], Columns]:
         """Return the rows of each group by its values, in the order of first appearance."""
-        rows = data[self.table]
+        rows = where(data[self.table], **self.only)
         return {
             values: where(rows, **dict(zip(self.by, values, strict=True)))
             for values in distinct(rows, *self.by)
@@ -455,7 +457,7 @@ class Section:
         The work.
     judged : sequence of Claim
     tabled, drawn : sequence of callable
-        Tables and figures of the section's data.
+        Tables and figures of the section's data; None where these runs have nothing to show.
     sizes : dict
         By the name of the form's attribute: what the quick form and the full form have.
     group : str
@@ -469,8 +471,8 @@ class Section:
     described: Callable[[Form], str]
     runs: Callable[[Form], list[Cell]]
     judged: Sequence[Claim]
-    tabled: Sequence[Callable[[Data], Grid]]
-    drawn: Sequence[Callable[[Data], Chart]]
+    tabled: Sequence[Callable[[Data], Grid | None]]
+    drawn: Sequence[Callable[[Data], Chart | None]]
     sizes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     group: str = ""
 
@@ -484,13 +486,17 @@ class Section:
 
     def verdicts(self, data: Data) -> list[Judgement]:
         """Return what was shown, what was refuted and what the runs leave undecided."""
-        judgements = (claim.judge(data) for claim in self.judged)
-        return [judgement for judgement in judgements if judgement is not None]
+        return present(claim.judge(data) for claim in self.judged)
 
     def grids(self, data: Data) -> list[Grid]:
         """Return tables for people."""
-        return [table(data) for table in self.tabled]
+        return present(table(data) for table in self.tabled)
 
     def charts(self, data: Data) -> list[Chart]:
         """Return the figures."""
-        return [figure(data) for figure in self.drawn]
+        return present(figure(data) for figure in self.drawn)
+
+
+def present(values: Iterable[Value | None]) -> list[Value]:
+    """Return the values that are there."""
+    return [value for value in values if value is not None]

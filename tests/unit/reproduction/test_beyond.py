@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inside.reproduction import SECTIONS, Scope, build, derive
-from orthobandit.reproduction.sections.coverage import DELTA
+from inside.reproduction import ROBUSTNESS, Scope, build, derive
+from orthobandit.reproduction.sections.coverage import COVERAGE, DELTA, MODES, coverage_section
+from orthobandit.reproduction.sections.ratios import EARNING as EARNING_TABLE
 
-COVERAGE, EARNING = SECTIONS["coverage"], SECTIONS["earning"]
+EARNING = EARNING_TABLE.section()
 
 
 def misses_of(failed, runs=1000, last=50):
@@ -31,21 +32,21 @@ def misses_of(failed, runs=1000, last=50):
     [(0, "shown"), (66, "shown"), (75, "undecided"), (130, "undecided"), (150, "refuted")],
 )
 def test_a_mode_is_shown_or_refuted_only_by_exact_limits(failed, kind):
-    counts = dict.fromkeys(COVERAGE.modes, 0) | {"asymptotic": failed}
+    counts = dict.fromkeys(MODES, 0) | {"asymptotic": failed}
     verdicts = {verdict.name: verdict.kind for verdict in COVERAGE.verdicts(misses_of(counts))}
     assert verdicts["asymptotic coverage"] == kind
     assert verdicts["bounded rewards coverage"] == "shown"
 
 
 def test_eleven_failures_of_forty_show_nothing():
-    counts = dict.fromkeys(COVERAGE.modes, 11)
+    counts = dict.fromkeys(MODES, 11)
     kinds = {verdict.kind for verdict in COVERAGE.verdicts(misses_of(counts, runs=40))}
     assert kinds == {"undecided"}
 
 
 def test_the_round_from_which_a_mode_held():
     allowed = int(DELTA * 1000)
-    counts = dict.fromkeys(COVERAGE.modes, allowed) | {"asymptotic": allowed + 1}
+    counts = dict.fromkeys(MODES, allowed) | {"asymptotic": allowed + 1}
     grid = COVERAGE.grids(misses_of(counts))[0]
     last = dict(zip(grid.head, grid.rows[-1], strict=True))
     assert last["bounded rewards"] == "the first"
@@ -82,7 +83,7 @@ def runs_of(means):
 
 
 def test_ratios_are_of_means_on_the_same_shift():
-    first, second = list(EARNING.reach)
+    first, second = list(EARNING_TABLE.reach)
     data = runs_of({"SBE": 1000.0, first: 200.0, second: 600.0})
     verdicts = {verdict.name: verdict for verdict in EARNING.verdicts(data)}
     assert verdicts[f"{first}, sine"].measured.value == pytest.approx(0.2)
@@ -93,7 +94,7 @@ def test_ratios_are_of_means_on_the_same_shift():
 
 
 def test_runs_on_a_sole_arm_set_are_what_is_independent():
-    first, second = list(EARNING.reach)
+    first, second = list(EARNING_TABLE.reach)
     data = runs_of({"SBE": 1000.0, first: 200.0, second: 600.0})
     data["runs"]["instance"] = np.full(data["runs"]["regret"].size, "the arms")
     data["runs"]["regret"][data["runs"]["policy"] == first] *= np.array([0.8, 1.2, 0.8, 1.2])
@@ -114,14 +115,11 @@ def test_errors_of_means_are_over_arm_sets_and_not_over_runs():
 
 @pytest.mark.slow
 def test_small_forms_are_built_and_derived_again(tmp_path):
-    modes = {"asymptotic": COVERAGE.modes["asymptotic"]}
     sections = [
-        replace(EARNING, rounds=300, sets=(1, 1), runs=(2, 2)),
-        replace(SECTIONS["robustness"], rounds=3000, sets=(1, 1), runs=(2, 2)),
-        replace(COVERAGE, modes=modes),
+        replace(EARNING_TABLE, rounds=300, sets=(1, 1), runs=(2, 2)).section(),
+        replace(ROBUSTNESS, rounds=3000, sets=(1, 1), runs=(2, 2)).section(),
+        coverage_section({"asymptotic": MODES["asymptotic"]}),
     ]
     found = build(sections, tmp_path, Scope(seed=3), jobs=2)
     assert derive(sections, tmp_path, Scope(seed=3)) == found
-    text = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "Beyond the paper" in text
     assert (tmp_path / "charts" / "coverage-misses.png").stat().st_size > 5000

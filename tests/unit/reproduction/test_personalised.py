@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.made_up_cells import made_up
 
-from inside.reproduction import SECTIONS, Scope, build, derive
+from inside.reproduction import SECTIONS, SPHERE_TABLE, Scope, build, derive
+from inside.study import join
 from orthobandit.policy.contextual import ContextualBOSE
 from orthobandit.reproduction.offers import POLICIES, TUNABLE, play_personalised, policy_of, world_of
 
@@ -35,15 +37,16 @@ def test_every_cell_names_a_policy_and_a_world_that_there_are(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_comparisons_are_between_what_is_played(name):
+def test_the_full_form_plays_all_that_is_compared(name):
     section = SECTIONS[name]
-    for comparison in section.comparisons:
-        assert {comparison.policy, *comparison.peers} <= set(section.players)
-        assert {*comparison.worlds, *comparison.worlds.values()} <= set(section.worlds)
+    cells = section.cells(Scope(is_quick=False))
+    data = join(cells, [made_up(cell) for cell in cells])
+    assert [verdict.name for verdict in section.verdicts(data)] == [claim.name for claim in section.judged]
+    assert set(data["runs"]["world"]) == set(section.sizes["worlds"][1])
 
 
 def test_a_claim_is_about_the_best_peer_in_the_worst_world():
-    worlds = [name for name in TABLE.worlds if name.startswith("d = 10")]
+    worlds = [name for name in SPHERE_TABLE.worlds if name.startswith("d = 10")]
     runs = np.array([0.9, 1.0, 1.1])
     rows = [("ours", world, -1.0, 100.0 * runs) for world in worlds[:-1]]
     rows.append(("ours", worlds[-1], -1.0, 130.0 * runs))
@@ -98,7 +101,10 @@ def test_every_run_has_an_effect_of_its_own_and_a_tuning_is_the_radius():
 
 @pytest.mark.slow
 def test_small_forms_are_built_and_derived_again(tmp_path):
-    sections = [replace(SECTIONS[name], rounds=(200, 200), runs=(2, 2)) for name in NAMES]
+    short = {"rounds": (200, 200), "runs": (2, 2)}
+    sections = [
+        replace(section, sizes={**section.sizes, **short}) for section in (SECTIONS[name] for name in NAMES)
+    ]
     found = build(sections, tmp_path, Scope(seed=3), jobs=2)
     assert derive(sections, tmp_path, Scope(seed=3)) == found
     text = (tmp_path / "index.html").read_text(encoding="utf-8")

@@ -1,59 +1,79 @@
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 
 import numpy as np
 import pytest
 from jinja2 import UndefinedError
 
-from inside.reproduction import CONTENDERS, SECTIONS, Chart, Grid, Judgement, Measured, Scope
+from inside.reproduction import (
+    CONTENDERS,
+    FIGURE_1,
+    SECTIONS,
+    Chart,
+    Claim,
+    Grid,
+    Measured,
+    Scope,
+    Section,
+)
 from orthobandit.errors import ParameterError, StudyError
-from orthobandit.reproduction.charts import Curve, Dot, Series, dot_rows, error_panels, scaling_panels
+from orthobandit.reproduction.charts import (
+    Curve,
+    Dot,
+    Series,
+    dot_rows,
+    error_panels,
+    regret_panels,
+    scaling_panels,
+)
 from orthobandit.reproduction.report import build, chosen, derive, templates
 from orthobandit.reproduction.sections.regret import Size
 from orthobandit.study import Part, Sweep
 
 
-@dataclass(frozen=True)
-class Small:
-    """A section that takes no time: one policy, one instance."""
+def small(bound=0.5, **words):
+    """Return a section that takes no time: one policy in two forms, one instance."""
 
-    name: str = "small"
-    title: str = "Small <section>"
-    plain: str = "A plain <sentence>."
-    group: str = "Tests"
-    bound: float = 0.5
-    claims: str = "SBE declares & is right."
-
-    def setting(self, scope):
-        return f"seed {scope.seed}"
-
-    def cells(self, scope):
+    def runs(form):
         return Sweep(
             policies={"SBE": Part("sbe"), "exact": Part("sbe", {"design": "centred"})},
             instances={"two": Part("one-hot", {"means": [0.0, 1.0]})},
             shifts={"sine": Part("sine")},
             horizon=400,
             replications=3,
-            seeds=(scope.seed,),
+            seeds=(form.seed,),
             batch=1,
         ).cells()
 
-    def verdicts(self, data):
+    def share(data):
         correct = data["runs"]["is_correct"]
-        share = Measured.share(int(correct.sum()), correct.size)
-        return [Judgement("right", "SBE is <right>", "here", "share", share, "≥", self.bound)]
+        return Measured.share(int(correct.sum()), correct.size)
 
-    def grids(self, data):
-        return [Grid("runs", ["policy", "what", "n"], [["SBE", "all", str(len(data["runs"]["regret"]))]])]
+    def table(data):
+        return Grid("runs", ["policy", "what", "n"], [["SBE", "all", str(len(data["runs"]["regret"]))]])
 
-    def charts(self, data):  # noqa: ARG002
+    def chart(_data):
         curve = Curve("SBE", *(np.arange(1.0, 4.0) for _ in range(4)))
-        from orthobandit.reproduction.charts import regret_panels
-
         panels = {"a": [curve], "b": [curve, curve]}
-        return [Chart.of_panels("one", "One <line>", regret_panels, panels)]
+        return Chart.of_panels("one", "One <line>", regret_panels, panels)
+
+    names = {
+        "name": "small",
+        "title": "Small <section>",
+        "plain": "A plain <sentence>.",
+        "group": "Tests",
+        "claims": "SBE declares & is right.",
+    }
+    return Section(
+        **(names | words),
+        described=lambda form: f"seed {form.seed}",
+        runs=runs,
+        judged=[Claim("right", "SBE is <right>", "share", share, at_least=bound, source="here")],
+        tabled=[table],
+        drawn=[chart],
+    )
 
 
 def contents(folder):
@@ -67,15 +87,15 @@ def contents(folder):
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    build([Small()], folder, Scope(seed=3))
+    build([small()], folder, Scope(seed=3))
     return folder
 
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_whatever_the_jobs(report, tmp_path):
-    build([Small()], tmp_path, Scope(seed=3), jobs=2)
+    build([small()], tmp_path, Scope(seed=3), jobs=2)
     assert contents(report) == contents(tmp_path)
-    build([Small()], tmp_path, Scope(seed=3))
+    build([small()], tmp_path, Scope(seed=3))
     assert contents(report) == contents(tmp_path)
 
 
@@ -93,7 +113,7 @@ def test_all_parts_are_written(report):
 
 def test_verdicts_are_derived_again_from_the_parquet_files(report):
     stored = json.loads((report / "verdicts.json").read_text())
-    assert derive([Small()], report, Scope(seed=3)) == stored
+    assert derive([small()], report, Scope(seed=3)) == stored
     verdict = stored["sections"]["small"]["verdicts"][0]
     assert verdict["kind"] == ("shown" if verdict["low"] >= 0.5 else "undecided")
     assert verdict["low"] < verdict["value"] <= verdict["high"]
@@ -116,7 +136,7 @@ def test_the_page_needs_no_network_and_follows_the_theme(report):
 
 
 def test_a_refuted_claim_stands_first_on_the_page(tmp_path):
-    found = build([Small(bound=2.0)], tmp_path, Scope(seed=3))
+    found = build([small(bound=2.0)], tmp_path, Scope(seed=3))
     assert found["tally"] == {"refuted": 1, "undecided": 0, "shown": 0, "no": 0, "open": 0, "yes": 0}
     page = (tmp_path / "index.html").read_text()
     summary = page[page.index('class="summary"') : page.index("</div>")]
@@ -134,7 +154,7 @@ def test_a_page_without_refuted_claims_says_so(report):
 
 def test_whatever_a_section_says_is_text_and_not_markup(tmp_path):
     bold = '<b>bold</b> & "quoted"'
-    section = Small(title=bold, plain=bold, claims=bold, group=bold, bound=2.0)
+    section = small(title=bold, plain=bold, claims=bold, group=bold, bound=2.0)
     build([section], tmp_path, Scope(seed=3))
     page = (tmp_path / "index.html").read_text()
     assert "<b>bold" not in page
@@ -182,7 +202,7 @@ def test_redo_commands_write_to_folders_of_their_own(report):
 
 @pytest.mark.slow
 def test_a_part_does_not_replace_the_whole(tmp_path):
-    both = [Small(), replace(Small(), name="other")]
+    both = [small(), small(name="other")]
     build(both, tmp_path, Scope(seed=3))
     before = contents(tmp_path)
     with pytest.raises(StudyError, match=r"more sections \(small\).*--out"):
@@ -239,16 +259,10 @@ def test_charts_label_their_axes_and_name_their_lines():
 
 
 def test_the_regret_figure_tunes_on_both_grids(tmp_path):
-    ours = next(label for label, its in SECTIONS["figure-1"].contenders.items() if its.is_untuned)
-    figure = replace(
-        SECTIONS["figure-1"],
-        contenders={
-            "SBE": CONTENDERS["SBE"],
-            "BOSE": CONTENDERS["BOSE"],
-            ours: SECTIONS["figure-1"].contenders[ours],
-        },
-        sizes=(Size(2, 3, sets=(2, 2), rounds=(1500, 1500)),),
-    )
+    (ours,) = FIGURE_1.ours
+    contenders = {"SBE": CONTENDERS["SBE"], "BOSE": CONTENDERS["BOSE"], ours: FIGURE_1.contenders[ours]}
+    sizes = (Size(2, 3, sets=(2, 2), rounds=(1500, 1500)),)
+    figure = replace(FIGURE_1, contenders=contenders, sizes=sizes).section()
     found = build([figure], tmp_path, Scope(seed=1))
     names = [verdict["name"] for verdict in found["sections"]["figure-1"]["verdicts"]]
     assert names == [

@@ -11,14 +11,20 @@ from inside.reproduction import (
     OURS,
     PAPERS_SBE,
     RAGES,
+    ROBUSTNESS,
+    ROBUSTNESS_SMALL_GAP,
     SECTIONS,
+    SMALL_GAP_10,
     SUCCESSORS_SBE,
     TUNED_SBE,
     Scope,
 )
+from orthobandit.reproduction.sections.samples import SPHERE as SPHERE_TABLE
 from orthobandit.simulation import successor_sphere
 
 SPHERE, SMALL = SECTIONS["sphere"], SECTIONS["small-gap-10"]
+CONTENDERS = SMALL_GAP_10.contenders
+SPHERE_CONTENDERS = SPHERE_TABLE.contenders
 
 
 def runs_of(samples):
@@ -72,7 +78,7 @@ def test_phases_are_cut_on_the_sphere_and_not_on_the_small_gap():
 
 
 def test_medians_and_geometric_means_stand_beside_means():
-    samples = {label: [10, 100, 100_000] for label in SPHERE.contenders}
+    samples = {label: [10, 100, 100_000] for label in SPHERE_CONTENDERS}
     grid = SPHERE.grids(runs_of(samples))[0]
     row = dict(zip(grid.head, grid.rows[0], strict=True))
     assert (row["mean samples"], row["median"], row["geometric mean"]) == ("33,370", "100", "464")
@@ -81,7 +87,7 @@ def test_medians_and_geometric_means_stand_beside_means():
 
 @pytest.mark.parametrize(("last", "kind"), [(32_350_988, "shown"), (32_351_100, "refuted")])
 def test_g_opt_is_held_to_the_published_mean_of_all_instances_exactly(last, kind):
-    samples = dict.fromkeys(SPHERE.contenders, [1000] * 100)
+    samples = dict.fromkeys(SPHERE_CONTENDERS, [1000] * 100)
     samples[G_OPT] = [0] * 99 + [last]
     found = {verdict.name: verdict for verdict in SPHERE.verdicts(runs_of(samples))}
     assert found["G-Opt as published"].kind == kind
@@ -90,12 +96,12 @@ def test_g_opt_is_held_to_the_published_mean_of_all_instances_exactly(last, kind
 
 
 def test_many_instances_are_judged_by_the_geometric_mean():
-    samples = dict.fromkeys(SPHERE.contenders, [50_000] * 100)
+    samples = dict.fromkeys(SPHERE_CONTENDERS, [50_000] * 100)
     samples[OURS] = [4_000] * 98 + [400_000] * 2
     found = {verdict.name: verdict for verdict in SPHERE.verdicts(runs_of(samples))}
     assert found[f"{OURS} samples"].measured.value == pytest.approx(4_000 * 100**0.02)
     assert found[f"{OURS} against SP-BAI"].kind == "shown"
-    one = replace(SPHERE, instances=(1, 1))
+    one = replace(SPHERE_TABLE, instances=(1, 1)).section()
     found = {verdict.name: verdict for verdict in one.verdicts(runs_of(samples))}
     assert found[f"{OURS} samples"].measured.value == pytest.approx(11_920)
     assert found[f"{OURS} samples"].kind == "undecided"
@@ -114,14 +120,13 @@ def test_the_small_gap_takes_the_published_rounds_of_g_opt():
 
 
 def test_robustness_is_measured_against_the_released_constants():
-    for name in ("robustness", "robustness-small-gap"):
-        section = SECTIONS[name]
-        assert section.reference == "RAGE, released constants"
-        cells = section.cells(Scope())
+    for table in (ROBUSTNESS, ROBUSTNESS_SMALL_GAP):
+        assert table.reference == "RAGE, released constants"
+        cells = table.section().cells(Scope())
         constants = {c.settings["policy"]["settings"].get("constants") for c in cells}
         assert constants == {"released", None}
         seeds = {c.settings["instance"]["settings"].get("seed") for c in cells}
-        assert seeds == (set(range(1000, 1008)) if section.is_random else {None})
+        assert seeds == (set(range(1000, 1008)) if table.is_random else {None})
 
 
 def with_wrong(data, label, count):
@@ -136,7 +141,7 @@ def test_the_best_tuning_in_hindsight_keeps_to_delta():
     data = runs_of(samples)
     for label, count in zip(TUNED_SBE, (1, 5, 10, 11), strict=True):
         with_wrong(data, label, count)
-    assert SMALL.best_tuned(data["runs"]) == "SBE, paper's phases, c = 1/4"
+    assert SMALL_GAP_10.best_tuned(data["runs"]) == "SBE, paper's phases, c = 1/4"
     grid = SMALL.grids(data)[0]
     marked = [row[0] for row in grid.rows if row[0].endswith("←")]
     assert marked == ["SBE, paper's phases, c = 1/4 ←"]
@@ -145,7 +150,7 @@ def test_the_best_tuning_in_hindsight_keeps_to_delta():
 
 def test_agreement_with_published_means_counts_the_errors_of_both():
     generator = np.random.default_rng(1)
-    samples = {label: generator.gamma(3.0, size=100) * 60_000 for label in SMALL.contenders}
+    samples = {label: generator.gamma(3.0, size=100) * 60_000 for label in CONTENDERS}
     samples["SP-BAI"] *= 187_924.68 / samples["SP-BAI"].mean()
     samples[SUCCESSORS_SBE] *= 3 * 1_881_513.94 / samples[SUCCESSORS_SBE].mean()
     samples[G_OPT] = np.full(100, 387_106)
@@ -163,7 +168,7 @@ def test_agreement_with_published_means_counts_the_errors_of_both():
 
 
 def test_which_sbe_needs_more_samples_is_said():
-    samples = {label: np.full(100, 1000) for label in SMALL.contenders} | {PAPERS_SBE: np.full(100, 500)}
+    samples = {label: np.full(100, 1000) for label in CONTENDERS} | {PAPERS_SBE: np.full(100, 500)}
     found = {verdict.name: verdict for verdict in SMALL.verdicts(runs_of(samples))}
     assert found[f"SP-BAI before {SUCCESSORS_SBE}"].source == "successor"
     assert found[f"SP-BAI before {PAPERS_SBE}"].source == "question"
@@ -171,7 +176,7 @@ def test_which_sbe_needs_more_samples_is_said():
 
 
 def test_rage_is_fooled_if_most_runs_are_wrong():
-    data = runs_of({label: np.full(100, 1000) for label in SMALL.contenders})
+    data = runs_of({label: np.full(100, 1000) for label in CONTENDERS})
     name = "RAGE, σ = 1"
     kinds = [
         {one.name: one.kind for one in SMALL.verdicts(with_wrong(data, name, count))}[f"{name} is fooled"]

@@ -1,14 +1,1 @@
-"""Sections of a report: what is run, what it shows, and what that says of the claims."""
-
-from orthobandit.reproduction.sections.base import (
-    KINDS,
-    Chart,
-    Grid,
-    Judgement,
-    Measured,
-    Scope,
-    Section,
-    tally,
-)
-
-__all__ = ["KINDS", "Chart", "Grid", "Judgement", "Measured", "Scope", "Section", "tally"]
+"""Sections of the report, each declared as data: what is run, claimed, tabled and drawn."""

@@ -11,8 +11,15 @@ from orthobandit.study.spec import Part, Sweep
 FORMULAS = {"sine": "ν¹ = 1 + sin 2t", "log-alternating": "ν² = ±max(log(t+1)/5, 2)"}
 BOUNDED = Part("sine", {"offset": 0.5, "amplitude": 0.5})  # ν¹/2, which keeps to |ν| ≤ 1
 STILL = Part("none")
+OURS = "anytime elimination"
+EXACT = "anytime elimination, exact"
 DESIGNS = {"anchor": "DEO (the paper's)", "centred": "exact centred design"}
 EXPLORED = 100_000  # rounds of an exploration that chooses them itself, roughly
+
+
+def exact_elimination(low: float, high: float, **settings: float | str) -> Part:
+    """Return anytime elimination with exact confidence, for means between these."""
+    return Part("anytime", {**settings, "confidence": "sub-gaussian", "low": low, "high": high})
 
 
 def random_arms(dimension: int, count: int, seed: int, gap: float = 0.5) -> Part:
