@@ -16,13 +16,12 @@ from orthobandit.peers.lazy_track_and_stop import LazyTrackAndStop
 from orthobandit.peers.lingame import LinGame
 from orthobandit.peers.lingape import LinGapE
 from orthobandit.peers.linlucb import LinLUCB
-from orthobandit.peers.lints import LinTS
-from orthobandit.peers.linucb import LinUCB
+from orthobandit.peers.lints import ContextualLinTS, LinTS
+from orthobandit.peers.linucb import ContextualLinUCB, LinUCB
 from orthobandit.peers.lucb import LUCB
 from orthobandit.peers.mab_thompson import MABThompson
 from orthobandit.peers.od_linbai import ODLinBAI
 from orthobandit.peers.offered_bose import ContextualBOSE
-from orthobandit.peers.offered_linear import ContextualLinTS, ContextualLinUCB
 from orthobandit.peers.offered_thompson import (
     CentredThompson,
     ContextualActionCentredTS,

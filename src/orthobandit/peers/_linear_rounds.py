@@ -27,7 +27,7 @@ from orthobandit._foundation.linalg import backward, cholesky_into, forward
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.peers._ridge import REFRESH_ROUNDS, add_round
+from orthobandit.peers.regression import REFRESH_ROUNDS, add_row
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.every_round import PlanStep, RoundPolicy, RoundState, play, settle_on
 
@@ -186,7 +186,7 @@ def _absorb(
     images = memory.images[i]
     leverages = memory.leverages[i]
     scores = memory.scores[i]
-    add_round(memory.gram[i], memory.moment[i], vector, reward)
+    add_row(memory.gram[i], memory.moment[i], vector, reward)
     memory.step[i] += 1
     if memory.step[i] <= EARLY_ROUNDS or memory.step[i] % REFRESH_ROUNDS == 0:
         invert_into(plus_identity(memory.gram[i], settings.ridge), features, images, leverages)

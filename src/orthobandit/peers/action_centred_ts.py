@@ -13,8 +13,9 @@ from orthobandit._foundation.random import fill_normals, starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import ParameterError
-from orthobandit.peers._ridge import posterior_into, scores_into
+from orthobandit.peers.regression import posterior_into
 from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.contextual.regression import scores_into
 from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 
 

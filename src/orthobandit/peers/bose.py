@@ -16,7 +16,7 @@ from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design.ball import TOLERANCE, ball_into, squared_distance
 from orthobandit.errors import ParameterError
-from orthobandit.peers._ridge import REFRESH_ROUNDS, add_round, refresh_arms, update_arms
+from orthobandit.peers.regression import ArmsView, begin_arms_view, learn_centred_at_plan
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, settle_on
 from orthobandit.policy.units import UNDECLARED, Units, check_bounds, units_of
@@ -25,24 +25,14 @@ from orthobandit.policy.units import UNDECLARED, Units, check_bounds, units_of
 class FilterSettings(NamedTuple):
     """Features on the arms' hull (K, r), λ and γ; `is_exact` chooses between the distributions of BOSE."""
 
-    positions: Array
+    features: Array
     ridge: float
     width: float
     is_exact: bool
 
 
-class FilterMemory(NamedTuple):
-    """Σ x̃x̃ᵀ (R, r, r), Σ x̃r (R, r), the rounds in them (R,), and P (R, K, K), s (R, K)."""
-
-    gram: Array
-    moment: Array
-    step: Whole
-    inner: Array
-    scores: Array
-
-
 @compiled
-def survivors_into(settings: FilterSettings, memory: FilterMemory, i: int, survives: Mask) -> int:
+def survivors_into(settings: FilterSettings, memory: ArmsView, i: int, survives: Mask) -> int:
     """Mark the arms that no other arm beats by more than γ times their distance; return how many."""
     inner = memory.inner[i]
     scores = memory.scores[i]
@@ -60,7 +50,7 @@ def survivors_into(settings: FilterSettings, memory: FilterMemory, i: int, survi
 
 
 @compiled
-def list_survivors(settings: FilterSettings, memory: FilterMemory, i: int) -> tuple[Whole, bool]:
+def list_survivors(settings: FilterSettings, memory: ArmsView, i: int) -> tuple[Whole, bool]:
     """Return the survivors (m,) and whether all of them have the same features."""
     survives = np.empty(memory.scores.shape[1], dtype=np.bool_)
     survivors_into(settings, memory, i, survives)
@@ -69,40 +59,6 @@ def list_survivors(settings: FilterSettings, memory: FilterMemory, i: int) -> tu
         if squared_distance(memory.inner[i], int(a), int(among[0])) > 0.0:
             return among, False
     return among, True
-
-
-@compiled
-def observe_contrast(
-    settings: FilterSettings, memory: FilterMemory, i: int, probabilities: Array, arm: int, reward: float
-) -> bool:
-    """Add one round to the regression."""
-    inner = memory.inner[i]
-    scores = memory.scores[i]
-    positions = settings.positions
-    count, size = positions.shape
-    centred = positions[arm].copy()
-    pull = inner[arm].copy()
-    expected = scores[arm]
-    for a in range(count):
-        p = probabilities[a]
-        if p > 0.0:
-            expected -= p * scores[a]
-            for b in range(count):
-                pull[b] -= p * inner[a, b]
-            for j in range(size):
-                centred[j] -= p * positions[a, j]
-    gram = memory.gram[i]
-    moment = memory.moment[i]
-    add_round(gram, moment, centred, reward)
-    memory.step[i] += 1
-    if memory.step[i] % REFRESH_ROUNDS == 0:
-        refresh_arms(positions, settings.ridge, gram, moment, inner, scores)
-        return True
-    grown = 1.0 + pull[arm]
-    for a in range(count):
-        grown -= probabilities[a] * pull[a]
-    update_arms(inner, scores, pull, grown, reward - expected)
-    return True
 
 
 @dataclass(frozen=True)
@@ -118,7 +74,7 @@ class FilterPolicy(RoundPolicy):
     shift_bound: float | None = field(default=None, kw_only=True)
     noise: float = field(default=1.0, kw_only=True)
 
-    observe_into: ClassVar[ObserveStep] = staticmethod(observe_contrast)
+    observe_into: ClassVar[ObserveStep] = staticmethod(learn_centred_at_plan)
     pair_bytes: ClassVar[float] = 24.0  # inner products, and what is made on the way to them
 
     def __post_init__(self) -> None:
@@ -168,22 +124,17 @@ class FilterPolicy(RoundPolicy):
     def settings(self, arms: ArmSet) -> FilterSettings:
         """Return what the compiled steps read."""
         positions = np.ascontiguousarray(arms.positions)
-        return FilterSettings(positions, self.regression_ridge(arms), self.filter_width(arms), True)
+        return FilterSettings(
+            features=positions,
+            ridge=self.regression_ridge(arms),
+            width=self.filter_width(arms),
+            is_exact=True,
+        )
 
-    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> FilterMemory:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> ArmsView:
         """Return the memory before the first round; nothing is randomised."""
         del seed
-        size = len(numbers)
-        count = len(arms)
-        r = arms.dimension
-        inner = arms.positions @ arms.positions.T / self.regression_ridge(arms)
-        return FilterMemory(
-            gram=np.zeros((size, r, r)),
-            moment=np.zeros((size, r)),
-            step=np.zeros(size, dtype=np.int64),
-            inner=np.tile((inner + inner.T) / 2, (size, 1, 1)),
-            scores=np.zeros((size, count)),
-        )
+        return begin_arms_view(arms.positions, self.regression_ridge(arms), len(numbers))
 
     def decide(self, state: RoundState) -> Decision:
         """Return what is known now.
@@ -212,7 +163,7 @@ class FilterPolicy(RoundPolicy):
             mode=why or self._why_claimed(state.arms),
         )
 
-    def _why_unclaimed(self, arms: ArmSet, memory: FilterMemory) -> str:
+    def _why_unclaimed(self, arms: ArmSet, memory: ArmsView) -> str:
         """Return why nothing can be claimed, or ""."""
         if not arms.dimension:
             return ""
@@ -230,7 +181,7 @@ class FilterPolicy(RoundPolicy):
 
 
 @compiled
-def plan_ball(settings: FilterSettings, memory: FilterMemory, i: int, probabilities: Array) -> int:
+def plan_ball(settings: FilterSettings, memory: ArmsView, i: int, probabilities: Array) -> int:
     """Draw survivors from BOSE's distribution, or uniformly."""
     among, are_alike = list_survivors(settings, memory, i)
     if are_alike:

@@ -6,12 +6,13 @@ from typing import ClassVar
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array
 from orthobandit.design.ball import squared_distance
-from orthobandit.peers.bose import FilterMemory, FilterPolicy, FilterSettings, list_survivors
+from orthobandit.peers.bose import FilterPolicy, FilterSettings, list_survivors
+from orthobandit.peers.regression import ArmsView
 from orthobandit.policy.every_round import PlanStep, settle_on
 
 
 @compiled
-def plan_pair(settings: FilterSettings, memory: FilterMemory, i: int, probabilities: Array) -> int:
+def plan_pair(settings: FilterSettings, memory: ArmsView, i: int, probabilities: Array) -> int:
     """Toss a coin between the two survivors that are farthest apart; the first such pair on ties."""
     among, are_alike = list_survivors(settings, memory, i)
     if are_alike:

@@ -1,4 +1,4 @@
-"""Linear Thompson sampling, blind to shifts."""
+"""Linear Thompson sampling, for fixed arms and for offers; blind to shifts."""
 
 import math
 from dataclasses import dataclass
@@ -8,16 +8,15 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_fraction, check_positive
 from orthobandit._foundation.compile import compiled
-from orthobandit._foundation.linalg import backward, solve_ridge
+from orthobandit._foundation.linalg import backward, cholesky_into, solve_ridge
 from orthobandit._foundation.random import fill_normals, starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.peers._ridge import (
-    add_round,
-    posterior_into,
-    scores_into,
-)
+from orthobandit.peers.linucb import ContextualLinUCB, OfferedSettings
+from orthobandit.peers.regression import FeaturesView, Sums, begin_sums, learn_sums, posterior_into
 from orthobandit.policy.base import Decision
+from orthobandit.policy.contextual.base import PlanStep as OfferPlanStep
+from orthobandit.policy.contextual.regression import dot, scores_into
 from orthobandit.policy.every_round import (
     ObserveStep,
     PlanStep,
@@ -39,17 +38,8 @@ class LinTSSettings(NamedTuple):
     log_inverse: float
 
 
-class LinTSMemory(NamedTuple):
-    """Σ xxᵀ (R, d, d), Σ xr (R, d), rounds (R,) and the key of the random numbers (R,)."""
-
-    gram: Array
-    moment: Array
-    step: Whole
-    key: Whole
-
-
 @compiled
-def plan_sampled(settings: LinTSSettings, memory: LinTSMemory, i: int, probabilities: Array) -> int:
+def plan_sampled(settings: LinTSSettings, memory: Sums, i: int, probabilities: Array) -> int:
     """Draw θ̃ ~ N(θ̂, v²V⁻¹) and play its best arm, the first one on ties."""
     count, size = settings.features.shape
     lower = np.zeros((size, size))
@@ -70,13 +60,31 @@ def plan_sampled(settings: LinTSSettings, memory: LinTSMemory, i: int, probabili
 
 
 @compiled
-def observe_sampled(
-    settings: LinTSSettings, memory: LinTSMemory, i: int, _probabilities: Array, arm: int, reward: float
-) -> bool:
-    """Add one round to the regression."""
-    add_round(memory.gram[i], memory.moment[i], settings.features[arm], reward)
-    memory.step[i] += 1
-    return True
+def plan_offered(
+    settings: OfferedSettings, memory: FeaturesView, i: int, features: Array, probabilities: Array
+) -> int:
+    """Draw θ̃ ~ N(θ̂, v²V⁻¹) and play its best arm of the offer, the first one on ties."""
+    size = memory.theta.shape[1]
+    known = features.shape[1]
+    normals = np.empty(size)
+    lower = np.zeros((size, size))
+    drawn = memory.theta[i].copy()
+    fill_normals(starting_point(memory.key[i], memory.step[i]), normals)
+    # V⁻¹ = LLᵀ, so L times standard normals has its covariance; the floor keeps a pivot from being 0.
+    cholesky_into(memory.inverse[i], size, lower, 1e-300)
+    spread = settings.radius * np.sqrt(memory.variance[i])
+    for j in range(size):
+        for k in range(j + 1):
+            drawn[j] += spread * lower[j, k] * normals[k]
+    most = -np.inf
+    best = 0
+    for a in range(features.shape[0]):
+        score = dot(features[a], drawn[:known])
+        if score > most:
+            most = score
+            best = a
+    play(best, probabilities)
+    return 0
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ class LinTS(RoundPolicy):
     ridge: float = 1.0
 
     plan_into: ClassVar[PlanStep] = staticmethod(plan_sampled)
-    observe_into: ClassVar[ObserveStep] = staticmethod(observe_sampled)
+    observe_into: ClassVar[ObserveStep] = staticmethod(learn_sums)
 
     def __post_init__(self) -> None:
         if self.spread is not None:
@@ -128,19 +136,38 @@ class LinTS(RoundPolicy):
             log_inverse=-math.log(self.delta),
         )
 
-    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> LinTSMemory:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> Sums:
         """Return the memory before the first round."""
-        size = len(numbers)
-        width = arms.features.shape[1]
-        return LinTSMemory(
-            gram=np.zeros((size, width, width)),
-            moment=np.zeros((size, width)),
-            step=np.zeros(size, dtype=np.int64),
-            key=keys(seed, "linear thompson", numbers),
-        )
+        return begin_sums(keys(seed, "linear thompson", numbers), arms.features.shape[1])
 
     def decide(self, state: RoundState) -> Decision:
         """Return the arm of the largest estimate; nothing is claimed."""
         theta = solve_ridge(state.memory.gram, state.memory.moment, self.ridge)
         scores = (theta[..., np.newaxis, :] @ state.arms.features.T)[..., 0, :]
         return open_decision(state, scores, "none")
+
+
+@dataclass(frozen=True)
+class ContextualLinTS(ContextualLinUCB):
+    """Linear Thompson sampling (Agrawal & Goyal 2013): a posterior draw a round, blind to a moving level.
+
+    Departs: v is in units of the residuals' scale, and a level that does not move may be fitted, too.
+
+    Parameters
+    ----------
+    radius : float
+        v in units of the residuals' scale.
+    intercept, ridge
+        As in :class:`~orthobandit.peers.ContextualLinUCB`.
+
+    Examples
+    --------
+    >>> from orthobandit.policy.contextual import Offer
+    >>> policy = ContextualLinTS()
+    >>> float(policy.plan(policy.start(1), Offer([[0.0], [1.0]])).probabilities.max())
+    1.0
+    """
+
+    radius: float = 0.5
+
+    plan_into: ClassVar[OfferPlanStep] = staticmethod(plan_offered)

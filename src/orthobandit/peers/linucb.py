@@ -1,4 +1,4 @@
-"""LinUCB: optimism on linear rewards, blind to shifts."""
+"""LinUCB: optimism on linear rewards, for fixed arms and for offers; blind to shifts."""
 
 import math
 from dataclasses import dataclass
@@ -10,13 +10,21 @@ from orthobandit._foundation.checks import check_fraction, check_positive
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.peers._ridge import (
-    REFRESH_ROUNDS,
-    add_round,
-    refresh_arms,
-    update_arms,
+from orthobandit.estimate import Baseline
+from orthobandit.peers.regression import (
+    ArmsView,
+    FeaturesView,
+    begin_arms_view,
+    begin_features_view,
+    learn_offered,
+    learn_plain,
+    look_at,
+    score_offered,
 )
 from orthobandit.policy.base import Decision
+from orthobandit.policy.contextual.base import CompiledContextual, ScoreStep
+from orthobandit.policy.contextual.base import ObserveStep as OfferObserveStep
+from orthobandit.policy.contextual.base import PlanStep as OfferPlanStep
 from orthobandit.policy.every_round import (
     ObserveStep,
     PlanStep,
@@ -38,52 +46,46 @@ class UCBSettings(NamedTuple):
     scale: float
 
 
-class UCBMemory(NamedTuple):
-    """Σ xxᵀ (R, d, d), Σ xr (R, d), rounds (R,), log(det V/λᵈ) (R,), and P (R, K, K), s (R, K)."""
+class OfferedSettings(NamedTuple):
+    """The radius in units of the residuals' scale."""
 
-    gram: Array
-    moment: Array
-    step: Whole
-    growth: Array
-    inner: Array
-    scores: Array
+    radius: float
 
 
 @compiled
-def plan_optimistic(settings: UCBSettings, memory: UCBMemory, i: int, probabilities: Array) -> int:
+def plan_optimistic(settings: UCBSettings, memory: ArmsView, i: int, probabilities: Array) -> int:
     """Play the arm of the largest upper bound, the first one on ties."""
     width = settings.noise * np.sqrt(settings.log_inverse + memory.growth[i]) + settings.offset
     width *= settings.scale
-    best = -np.inf
-    found = 0
+    most = -np.inf
+    best = 0
     for a in range(probabilities.size):
         bound = memory.scores[i, a] + width * np.sqrt(max(memory.inner[i, a, a], 0.0))
-        if bound > best:
-            best = bound
-            found = a
-    return play(found, probabilities)
+        if bound > most:
+            most = bound
+            best = a
+    return play(best, probabilities)
 
 
 @compiled
-def observe_linear(
-    settings: UCBSettings, memory: UCBMemory, i: int, _probabilities: Array, arm: int, reward: float
-) -> bool:
-    """Add one round to the regression."""
-    inner = memory.inner[i]
-    scores = memory.scores[i]
-    features = settings.features
-    gram = memory.gram[i]
-    moment = memory.moment[i]
-    add_round(gram, moment, features[arm], reward)
-    grown = 1.0 + inner[arm, arm]
-    # det(V + xxᵀ) = det V·(1 + xᵀV⁻¹x): the determinant is followed without being computed.
-    memory.growth[i] += np.log(grown)
-    memory.step[i] += 1
-    if memory.step[i] % REFRESH_ROUNDS == 0:
-        refresh_arms(features, settings.ridge, gram, moment, inner, scores)
-    else:
-        update_arms(inner, scores, inner[arm].copy(), grown, reward - scores[arm])
-    return True
+def plan_offered(
+    settings: OfferedSettings, memory: FeaturesView, i: int, features: Array, probabilities: Array
+) -> int:
+    """Play the offered arm of the largest upper bound, the first one on ties."""
+    width = settings.radius * np.sqrt(memory.variance[i])
+    theta = memory.theta[i]
+    inverse = memory.inverse[i]
+    pulled = np.empty(theta.size)
+    most = -np.inf
+    best = 0
+    for a in range(features.shape[0]):
+        score, squared = look_at(inverse, theta, features[a], pulled)
+        bound = score + width * np.sqrt(max(squared, 0.0))
+        if bound > most:
+            most = bound
+            best = a
+    play(best, probabilities)
+    return 0
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class LinUCB(RoundPolicy):
     scale: float = 1.0
 
     plan_into: ClassVar[PlanStep] = staticmethod(plan_optimistic)
-    observe_into: ClassVar[ObserveStep] = staticmethod(observe_linear)
+    observe_into: ClassVar[ObserveStep] = staticmethod(learn_plain)
     pair_bytes: ClassVar[float] = 24.0  # inner products, and what is made on the way to them
 
     def __post_init__(self) -> None:
@@ -141,21 +143,57 @@ class LinUCB(RoundPolicy):
             scale=float(self.scale),
         )
 
-    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> UCBMemory:
+    def begin(self, arms: ArmSet, seed: int, numbers: Whole) -> ArmsView:
         """Return the memory before the first round; nothing is randomised."""
         del seed
-        size = len(numbers)
-        (count, width) = arms.features.shape
-        inner = arms.features @ arms.features.T / self.ridge
-        return UCBMemory(
-            gram=np.zeros((size, width, width)),
-            moment=np.zeros((size, width)),
-            step=np.zeros(size, dtype=np.int64),
-            growth=np.zeros(size),
-            inner=np.tile((inner + inner.T) / 2, (size, 1, 1)),
-            scores=np.zeros((size, count)),
-        )
+        return begin_arms_view(arms.features, self.ridge, len(numbers))
 
     def decide(self, state: RoundState) -> Decision:
         """Return the arm of the largest estimate; nothing is claimed."""
         return open_decision(state, state.memory.scores, "none")
+
+
+@dataclass(frozen=True)
+class ContextualLinUCB(CompiledContextual):
+    """LinUCB (Li et al. 2010): optimism in each round's features; breaks when the level follows its choices.
+
+    Plays argmax xᵀθ̂ + c√s²·‖x‖_{V⁻¹} with V = λI + Σ xxᵀ, θ̂ = V⁻¹Σ xr. Departs: the radius is in units of the
+    residuals' scale s, and a level that does not move may be fitted as one more coefficient.
+
+    Parameters
+    ----------
+    radius : float
+        c, the width of the bounds in units of the residuals' scale.
+    intercept : bool
+        Whether a level that does not move is fitted, too.
+    ridge : float
+        λ.
+
+    Examples
+    --------
+    >>> from orthobandit.policy.contextual import Offer
+    >>> policy = ContextualLinUCB(intercept=False)
+    >>> policy.plan(policy.start(2), Offer([[0.0, 1.0], [2.0, 0.0]])).probabilities.tolist()
+    [0.0, 1.0]
+    """
+
+    radius: float = 1.0
+    intercept: bool = True
+    ridge: float = 1.0
+
+    baseline: ClassVar[Baseline | None] = None  # rewards are taken as they are
+    plan_into: ClassVar[OfferPlanStep] = staticmethod(plan_offered)
+    observe_into: ClassVar[OfferObserveStep] = staticmethod(learn_offered)
+    score_of: ClassVar[ScoreStep] = staticmethod(score_offered)
+
+    def __post_init__(self) -> None:
+        check_positive("radius", self.radius)
+        check_positive("ridge", self.ridge)
+
+    def settings(self, dimension: int) -> OfferedSettings:  # noqa: ARG002
+        """Return what the compiled steps read."""
+        return OfferedSettings(float(self.radius))
+
+    def begin(self, dimension: int, keys: Whole) -> FeaturesView:
+        """Return the memory before the first round."""
+        return begin_features_view(keys, dimension + int(self.intercept), self.ridge)

@@ -12,9 +12,10 @@ from orthobandit._foundation.linalg import whiten_into
 from orthobandit._foundation.random import starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.peers._ridge import add_round, posterior_into, scores_into
+from orthobandit.peers.regression import add_row, posterior_into
 from orthobandit.peers.thompson_draws import count_wins
 from orthobandit.policy.base import Decision
+from orthobandit.policy.contextual.regression import scores_into
 from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 
 WEIGHTS = {"printed": 1.0, "released": 2.0}  # how often a round counts
@@ -109,7 +110,7 @@ def _level(feature: Array, gram: Array, moment: Array, reward: float) -> float:
     # Fitted before this round is added: the level must not know the reward that it is taken from.
     posterior_into(gram, moment, 1.0, lower, fitted)
     lifted[1:] = feature
-    add_round(gram, moment, lifted, reward)
+    add_row(gram, moment, lifted, reward)
     return float(fitted[0])
 
 
