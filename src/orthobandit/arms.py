@@ -13,7 +13,7 @@ from orthobandit._foundation.arm_files import arms_in, number_of, read_table, ro
 from orthobandit._foundation.checks import check_whole
 from orthobandit._foundation.frames import columns_of, is_frame
 from orthobandit._foundation.types import Array
-from orthobandit.errors import FeatureError, LabelError, ParameterError
+from orthobandit.errors import Argument, FeatureError, LabelError, ParameterError
 
 MOST_ONE_HOT = 20_000  # arms, whose features fill 3 GiB
 MAX_MAGNITUDE = 1e150  # squares of features must stay finite
@@ -63,9 +63,10 @@ class ArmSet:
         check_whole("count", count)
         if count > MOST_ONE_HOT:
             raise ParameterError(
-                f"count={count!r} is too many: one-hot features of K arms are K × K numbers, here"
+                Argument("count", count),
+                " is too many: one-hot features of K arms are K × K numbers, here"
                 f" {8 * count**2 / 2**30:,.0f} GiB; describe the arms by shared features, or use at most"
-                f" {MOST_ONE_HOT:,}"
+                f" {MOST_ONE_HOT:,}",
             )
         arms = cls(np.eye(count), labels)
         arms.__dict__["frame"] = _one_hot_frame(count)
@@ -183,7 +184,9 @@ class ArmSet:
         try:
             return self.labels.index(label)
         except ValueError:
-            raise LabelError(f"label={label!r} is not an arm; the arms are {_listed(self.labels)}") from None
+            raise LabelError(
+                Argument("label", label), f" is not an arm; the arms are {_listed(self.labels)}"
+            ) from None
 
     def subset(self, kept: ArrayLike) -> "ArmSet":
         """Return the arms at the given positions (or where a (K,) mask is true), in this order."""
@@ -193,8 +196,8 @@ class ArmSet:
             chosen = np.empty(0, dtype=np.int64)
         if chosen.ndim != 1 or not chosen.size:
             raise ParameterError(
-                f"kept={kept!r} selects no arms; give positions from 0 to {len(self) - 1}"
-                f" or a mask of {len(self)}"
+                Argument("kept", kept),
+                f" selects no arms; give positions from 0 to {len(self) - 1} or a mask of {len(self)}",
             )
         names = map(str, chosen.tolist()) if self._given is None else (self._given[i] for i in chosen)
         return ArmSet(self._features[chosen], list(names))
@@ -272,7 +275,7 @@ def _not_a_table(features: ArrayLike, labels: Sequence[str] | None) -> str:
 
 def _checked_labels(labels: Sequence[str], count: int) -> tuple[str, ...]:
     if isinstance(labels, str):
-        raise LabelError(f"labels={labels!r} is one string; give a list with one label per arm")
+        raise LabelError(Argument("labels", labels), " is one string; give a list with one label per arm")
     given: tuple[Any, ...] = tuple(labels)
     if None in given:
         raise LabelError(f"labels row {given.index(None)} is None; every arm needs a name of its own")

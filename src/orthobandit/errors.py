@@ -5,8 +5,62 @@ Every error raised on purpose derives from :class:`OrthobanditError`. Errors abo
 object as it was: arguments are checked before anything is changed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from numbers import Number
+
+
+class Argument:
+    """An argument that a message mentions, so that each surface can spell it in its own way.
+
+    Parameters
+    ----------
+    name : str
+    *value : object
+        What it is, or should be, set to; nothing to mention the argument alone.
+    ending : str
+        What follows a name without a value in Python.
+
+    Attributes
+    ----------
+    name : str
+    python : str
+        As Python spells it; also what `str` returns.
+    shell : str or None
+        The value as words of a shell; None for a switch and for no value.
+    is_off : bool
+        Whether it is False, for which a command has another switch, if any.
+
+    Examples
+    --------
+    >>> str(Argument("missing", "zero")), str(Argument("time")), str(Argument("caps", ending=""))
+    ("missing='zero'", 'time=', 'caps')
+    >>> Argument("bounds", (0, 1)).shell, Argument("split", {"a": 0.2, "b": 0.8}).shell
+    ('0 1', 'a=0.2 b=0.8')
+    """
+
+    # Words and not the value itself: errors travel between processes, and values need not be able to.
+    def __init__(self, name: str, *value: object, ending: str = "=") -> None:
+        self.name = name
+        self.python = f"{name}={_python_words(value[0])}" if value else f"{name}{ending}"
+        self.shell = _shell_words(value[0]) if value and not isinstance(value[0], bool) else None
+        self.is_off = bool(value) and value[0] is False
+
+    def __str__(self) -> str:
+        return self.python
+
+
+def _python_words(value: object) -> str:
+    # NumPy's numbers are shown as numbers.
+    return str(value) if isinstance(value, Number) else repr(value)
+
+
+def _shell_words(value: object) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={_shell_words(entry)}" for name, entry in value.items())
+    if isinstance(value, tuple | list):
+        return " ".join(map(_shell_words, value))
+    return str(value)
 
 
 class OrthobanditError(Exception):
@@ -14,7 +68,34 @@ class OrthobanditError(Exception):
 
 
 class InputError(OrthobanditError, ValueError):
-    """An argument cannot be used; the message names it, its value and the remedy."""
+    """An argument cannot be used; the message names it, its value and the remedy.
+
+    Parameters
+    ----------
+    *words : str or Argument
+        The message, in pieces.
+    field : str
+        The argument that is wrong; by default the one that the message begins with.
+
+    Attributes
+    ----------
+    words : tuple of str or Argument
+    field : str
+        Empty if the error is about no single argument.
+
+    Examples
+    --------
+    >>> error = InputError(Argument("window", -1.0), " needs a time column; name it with ", Argument("time"))
+    >>> str(error), error.field
+    ('window=-1.0 needs a time column; name it with time=', 'window')
+    """
+
+    def __init__(self, *words: str | Argument, field: str = "") -> None:
+        super().__init__("".join(map(str, words)))
+        self.words = words
+        self.field = field
+        if not field and words and isinstance(words[0], Argument):
+            self.field = words[0].name
 
 
 class FeatureError(InputError):
@@ -58,8 +139,8 @@ class SpecError(InputError):
         Where in the description the mistake is.
     """
 
-    def __init__(self, message: str, keys: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
+    def __init__(self, message: str | InputError, keys: tuple[str, ...] = ()) -> None:
+        super().__init__(*message.words if isinstance(message, InputError) else (message,))
         self.keys = keys
 
 

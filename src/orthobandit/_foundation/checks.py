@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orthobandit._foundation.types import Whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 
 MAX_DELTA = 0.5  # above it claims would be wrong more often than right
 MAX_DESIGN_SECONDS = 1800.0  # nobody waits longer for a single design
@@ -19,7 +19,7 @@ MAX_DESIGN_SECONDS = 1800.0  # nobody waits longer for a single design
 def check_fraction(name: str, value: object) -> float:
     """Return `value` as a float strictly between 0 and 1."""
     if not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise ParameterError(f"{name}={value!r} must lie strictly between 0 and 1")
+        raise ParameterError(Argument(name, value), " must lie strictly between 0 and 1")
     return float(value)
 
 
@@ -31,7 +31,7 @@ def check_delta(value: object) -> float:
     """
     delta = check_fraction("delta", value)
     if delta > MAX_DELTA:
-        raise ParameterError(f"delta={value!r} {advise_on_delta(delta)}")
+        raise ParameterError(Argument("delta", value), f" {advise_on_delta(delta)}")
     return delta
 
 
@@ -52,7 +52,7 @@ def advise_on_delta(delta: float) -> str:
 def check_positive(name: str, value: object) -> float:
     """Return `value` as a finite float above 0."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
-        raise ParameterError(f"{name}={value!r} must be a finite number above 0")
+        raise ParameterError(Argument(name, value), " must be a finite number above 0")
     return float(value)
 
 
@@ -61,11 +61,11 @@ def check_whole(
 ) -> int:
     """Return `value` as an int of at least `least` and at most `most`; the `remedy` ends the message."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ParameterError(f"{name}={value!r} must be a whole number of at least {least}{remedy}")
+        raise ParameterError(Argument(name, value), f" must be a whole number of at least {least}{remedy}")
     whole = int(value)
     if most is not None and whole > most:
         limit = f"{most:,}" if most < 10**9 else f"{most:.3g}"
-        raise ParameterError(f"{name}={value!r} must be a whole number of at most {limit}{remedy}")
+        raise ParameterError(Argument(name, value), f" must be a whole number of at most {limit}{remedy}")
     return whole
 
 
@@ -119,7 +119,7 @@ def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
         return value
     near = nearest_name(value, names)
     hint = f"; did you mean {near!r}?" if near else ""
-    raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, names))}{hint}")
+    raise ParameterError(Argument(name, value), f" is not one of {', '.join(map(repr, names))}{hint}")
 
 
 def check_pairs(pairs: ArrayLike, count: int) -> Whole:

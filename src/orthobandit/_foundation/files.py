@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from orthobandit.errors import FileFormatError, OutputError, ParameterError
+from orthobandit.errors import Argument, FileFormatError, OutputError, ParameterError
 
 UNFINISHED_SUFFIX = ".unfinished"  # how the names of files end that are not yet whole
 ABANDONED_SECONDS = 600.0  # without a change, after which nobody works on an unfinished file
@@ -62,16 +62,16 @@ def write_text(path: str | Path, text: str) -> None:
 
 def check_folder(name: str, path: str | Path) -> None:
     """Create the folder that an argument names, to check before long work that it can be written to."""
-    given = f"{name}={str(path)!r}"
+    given = Argument(name, str(path))
     folder = Path(path)
     if not str(path):
-        raise ParameterError(f"{given} is empty; name a folder")
+        raise ParameterError(given, " is empty; name a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ParameterError(f"{given} cannot be created: {error.strerror or error}") from None
+        raise ParameterError(given, f" cannot be created: {error.strerror or error}") from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise ParameterError(f"{given} cannot be written to; choose another or change its permissions")
+        raise ParameterError(given, " cannot be written to; choose another or change its permissions")
 
 
 def write_sealed(path: Path, data: dict[str, Any]) -> None:

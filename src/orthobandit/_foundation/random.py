@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from orthobandit._foundation.checks import check_whole
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 
 Words = NDArray[np.uint64]
 
@@ -64,7 +64,7 @@ def compiled_stream(seed: int, purpose: str, *indices: int) -> Words:
 def _sequence(seed: int, purpose: str, *indices: int) -> np.random.SeedSequence:
     check_whole("seed", seed, least=0)
     if any(not 0 <= index < 2**32 for index in indices):
-        raise ParameterError(f"indices={indices} must lie in [0, 2³²)")
+        raise ParameterError(Argument("indices", indices), " must lie in [0, 2³²)")
     name = int.from_bytes(blake2b(purpose.encode(), digest_size=8).digest(), "big")
     # The name fills two 32-bit words and each index one, so no two (purpose, indices) share a key.
     key = (name >> 32, name & 0xFFFFFFFF, *indices)

@@ -60,8 +60,8 @@ class SettingError(ParameterError):
         The setting; ``"kind"`` for the name itself, ``""`` when the settings do not fit each other.
     """
 
-    def __init__(self, message: str, key: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str | InputError, key: str = "") -> None:
+        super().__init__(*message.words if isinstance(message, InputError) else (message,))
         self.key = key
 
 
@@ -183,10 +183,10 @@ def make_named(
             raise SettingError(f"{what} {name!r} needs the setting {setting!r}, as in {name}:{setting}=…")
     try:
         return maker(**settings)
-    except (InputError, TypeError) as error:
-        # Messages begin with the name of the setting that is wrong.
-        named = str(error).partition("=")[0]
-        raise SettingError(str(error), named if named in settings else "") from None
+    except InputError as error:
+        raise SettingError(error, error.field if error.field in settings else "") from None
+    except TypeError as error:
+        raise SettingError(str(error)) from None
 
 
 def _check_setting(what: str, name: str, setting: str, value: object, defaults: Mapping[str, object]) -> None:

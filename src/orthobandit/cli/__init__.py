@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import UnsupportedOperation
@@ -125,13 +125,14 @@ class _Command(NamedTuple):
     # Returns a code only if it may have bad news: a claim that is refuted.
     run: Callable[[Namespace], int | None]
     meant: Mapping[str, str]
+    always: Collection[str]  # arguments that a message may mention without their being given
 
 
 def _command(name: str) -> _Command:
     module = import_module(f"orthobandit.cli.{SHARED.get(name, name)}")
     ending = f"_{name.replace('-', '_')}" if name in SHARED else ""
     configure, run = (getattr(module, f"{what}{ending}") for what in ("configure", "run"))
-    return _Command(configure, run, getattr(module, "MEANT", {}))
+    return _Command(configure, run, getattr(module, "MEANT", {}), getattr(module, "ALWAYS", ()))
 
 
 def _run_command(command: _Command, parser: ArgumentParser, options: Namespace) -> int:
@@ -140,7 +141,7 @@ def _run_command(command: _Command, parser: ArgumentParser, options: Namespace) 
     try:
         code = command.run(options)
     except InputError as error:
-        say_error(who, with_flags(str(error), parser, options, command.meant))
+        say_error(who, with_flags(error.words, parser, options, command.meant, command.always))
         return WRONG
     except OrthobanditError as error:
         say_error(who, str(error))

@@ -10,7 +10,7 @@ from argparse import (
     RawDescriptionHelpFormatter,
     _SubParsersAction,
 )
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from textwrap import fill
@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
-from orthobandit.errors import OutputError
+from orthobandit.errors import Argument, OutputError
 
 HELP_WIDTH = 78  # characters of a line of help: fits a terminal of 80
 
@@ -128,27 +128,65 @@ def say_error(who: str, message: str) -> None:
     Screen(file=sys.stderr, soft_wrap=True).print(shown)
 
 
-def with_flags(message: str, parser: ArgumentParser, options: Namespace, meant: Mapping[str, str]) -> str:
-    """Reword a message about an argument for the flag that gave it: ``--arms 0``, not ``count=0``.
+def with_flags(
+    words: Iterable[str | Argument],
+    parser: ArgumentParser,
+    options: Namespace,
+    meant: Mapping[str, str],
+    always: Collection[str] = (),
+) -> str:
+    """Return a message with flags for arguments of the library: ``--missing zero``, not ``missing='zero'``.
 
     Parameters
     ----------
-    message : str
-        Begins with ``name=value`` if it is about an argument.
+    words : iterable of str or Argument
+        Of an :class:`~orthobandit.errors.InputError`.
     parser : ArgumentParser
     options : Namespace
-        What was given.
+        What was given: an argument is a flag's if it has the flag's value.
     meant : dict of str to str
         Arguments of the library that a flag of another name gives.
+    always : collection of str
+        Arguments that are their flags' whatever the value, also those that a remedy mentions.
+
+    Examples
+    --------
+    >>> parser = ArgumentParser()
+    >>> _ = parser.add_argument("--arms", type=int), parser.add_argument("--missing")
+    >>> options = parser.parse_args(["--arms", "0"])
+    >>> words = Argument("count", 0), " and ", Argument("missing", "zero"), ", not ", Argument("count", 1)
+    >>> with_flags(words, parser, options, {"count": "arms"}, ["missing"])
+    '--arms 0 and --missing zero, not count=1'
     """
-    flags = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
-    for name, dest in [*((dest, dest) for dest in flags), *meant.items()]:
-        given = getattr(options, dest, None)
-        for value in given if isinstance(given, list) else [given]:
-            begin = f"{name}={value!r}"
-            if value is not None and message.startswith((f"{begin} ", f"{begin};", f"{begin}:")):
-                return f"{flags[dest]} {value}{message[len(begin) :]}"
-    return message
+    return "".join(
+        word if isinstance(word, str) else _flag_of(word, parser, options, meant, always) for word in words
+    )
+
+
+def _flag_of(
+    argument: Argument,
+    parser: ArgumentParser,
+    options: Namespace,
+    meant: Mapping[str, str],
+    always: Collection[str],
+) -> str:
+    """Return an argument as the flag that gives it, or as Python spells it if no flag does."""
+    flags = [
+        action
+        for dest in (argument.name, meant.get(argument.name))
+        for action in parser._actions
+        if action.dest == dest and action.option_strings
+    ]
+    # A switch that is off may have a flag of its own.
+    flags.sort(key=lambda action: (action.const is False) != argument.is_off)
+    for action in flags:
+        value = getattr(options, action.dest, None)
+        values = [value, *(value if isinstance(value, list) else [])]
+        is_own = any(argument.python == Argument(argument.name, entry).python for entry in values)
+        if is_own or argument.name in always:
+            flag = action.option_strings[-1]
+            return flag if argument.shell is None else f"{flag} {argument.shell}"
+    return str(argument)
 
 
 def store_files(write: Callable[[], Iterable[Any]]) -> tuple[list[str], OutputError | None]:

@@ -5,28 +5,35 @@ import json
 import re
 import shlex
 from argparse import ArgumentTypeError
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from orthobandit._foundation.files import check_folder, write_text
 from orthobandit.cli._output import guide, store_files
 from orthobandit.cli._progress import bar
-from orthobandit.errors import InputError, ParameterError
+from orthobandit.errors import ParameterError
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.experiment.settings import seconds
 from orthobandit.logs.question import (
-    BASELINES,
+    ARMS,
+    DRAWN,
     FORMATS,
-    MISSING,
+    KNOWN_BEFORE,
+    LOG,
+    METHOD,
+    METRICS,
+    ROLES,
+    SUMMARY,
     SUMMARY_COLUMNS,
+    Kind,
     Quantile,
     Ratio,
+    Role,
 )
-from orthobandit.logs.reading.clock import PER_SECOND
 from orthobandit.logs.reading.warehouse import DIALECTS, TYPES
 
 Value = TypeVar("Value")
@@ -35,29 +42,9 @@ DESCRIPTION = (
     " saw what and the outcome: a file, a folder of files, or a database table. The log is checked first;"
     " the exit code is 1 if a check raises an alarm."
 )
-# Arguments of the library and the flags that give them.
-MEANT = {
-    "metrics": "metric",
-    "covariates": "covariate",
-    "guardrails": "guardrail",
-    "ratios": "ratio",
-    "quantiles": "quantile",
-    "caps": "cap",
-    "rules": "rule",
-    "types": "type",
-    "time_unit": "time-unit",
-}
-# Flags that reach the library under their own name, and those that may be repeated under another.
-SINGLE = (
-    *("arm", "reward", "time", "time_unit", "arms", "plan", "plans", "split", "unit", "window", "missing"),
-    *("segment", "bucket", "reference", "delta", "baseline", "table", "format", "value"),
-    *SUMMARY_COLUMNS,
-    "cumulative",
-)
-REPEATED = ("probabilities", "covariates", "context", "metrics", "guardrails", "ratios")
-# How the library writes the value of an argument: a tuple, a list, text, a word or a number.
-ARGUMENT = r"\([^()]*\)|\[[^\[\]]*\]|'[^']*'|True|False|-?[\d.]+(?:e[-+]?\d+)?"
-SWITCHES = ("asymptotic", "fixed", "compare")
+# Arguments of the library, and the flags that give them where those have another name.
+MEANT = {name: role.flag for name, role in ROLES.items() if role.flag} | {"types": "type"}
+ALWAYS = {*ROLES, "types", "table", "format", "value", "compare", "cells"}
 FIGURES = {"n": "n", "mean": "mean", "variance": "variance"}  # columns of a summary, unless they are named
 
 
@@ -102,13 +89,50 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a CSV or Parquet file, a folder of them, or the URL of a database; with --sql, the name of a"
         " table",
     )
-    _add_columns(parser)
-    _add_summary(parser)
+    group = parser.add_argument_group(LOG)
+    _add_roles(group)
+    group.add_argument("--table", metavar="NAME", help="the table of a database")
+    group.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="not a plain table: our export, GrowthBook's exposures, Vowpal Wabbit's lines, Open Bandit's"
+        " arrays",
+    )
+    group = parser.add_argument_group(SUMMARY)
+    group.add_argument(
+        "--summary",
+        action="store_true",
+        help="the source has count, mean and variance per arm and period (columns n, mean and variance"
+        " unless named below)",
+    )
+    _add_roles(group)
     _add_warehouse(parser)
-    _add_randomisation(parser)
-    _add_metrics(parser)
-    _add_known_before(parser)
-    _add_method(parser)
+    for heading in (DRAWN, ARMS):
+        _add_roles(parser.add_argument_group(heading))
+    group = parser.add_argument_group(METRICS)
+    _add_roles(group)
+    group.add_argument(
+        "--range",
+        action="append",
+        type=value_range,
+        metavar="METRIC=LOW:HIGH",
+        help="the range that its values cannot leave, for exact intervals",
+    )
+    _add_roles(parser.add_argument_group(KNOWN_BEFORE))
+    group = parser.add_argument_group(METHOD)
+    _add_roles(group)
+    group.add_argument(
+        "--compare",
+        action="store_true",
+        default=None,
+        help="also show what other methods say about the same log",
+    )
+    group.add_argument(
+        "--value",
+        type=probabilities,
+        metavar="ARM=P …",
+        help='estimate the reward under other probabilities: "a=.2 b=.8"',
+    )
     _add_output(parser)
 
 
@@ -120,20 +144,14 @@ def run(options: argparse.Namespace) -> int:
     # Engines cost time to import, and help needs none.
     logs = import_module("orthobandit.logs")
     if options.sql is not None:
-        try:
-            print(logs.warehouse_sql(options.source, options.sql, **asked))
-        except InputError as error:
-            raise type(error)(flag_words(str(error))) from None
+        print(logs.warehouse_sql(options.source, options.sql, **asked))
         return 0
     source = options.source
     if options.cells is not None:
         source = options.cells
         asked["cells"] = True
-    try:
-        with bar("reading the log") as show:
-            analysis = logs.analyse(source, progress=show, **asked)
-    except InputError as error:
-        raise type(error)(flag_words(str(error))) from None
+    with bar("reading the log") as show:
+        analysis = logs.analyse(source, progress=show, **asked)
     files, failure = store_files(lambda: _written(options, analysis))
     if options.json:
         found = analysis.to_json() | {"files": files}
@@ -147,96 +165,26 @@ def run(options: argparse.Namespace) -> int:
     return 1 if analysis.alarms else 0
 
 
-def flag_words(message: str) -> str:
-    """Return a message with flags for arguments of the library: ``--missing zero``, not ``missing='zero'``.
-
-    Examples
-    --------
-    >>> flag_words("choose missing='zero', or say fixed=True; bounds=(0.0, 1.0) and covariates=('age',)")
-    'choose --missing zero, or say --fixed; --bounds 0.0 1.0 and --covariate age'
-    >>> flag_words("caps: 'spend' is not a metric")
-    "--cap: 'spend' is not a metric"
-    """
-    names = "|".join([*SINGLE, *REPEATED, *SWITCHES, *MEANT, "noninferiority", "bounds", "cells"])
-    message = re.sub(rf"^({names}): ", lambda found: f"--{MEANT.get(found[1], found[1])}: ", message)
-    # Where an ellipsis stands for a value, it is Python that the reader is to write.
-    said = re.sub(rf"(?<![\w(.-])({names})=(?!…)({ARGUMENT})?", _flag_of, message)
-    return re.sub(
-        r"(--[\w-]+) \(\1\)", r"\1", said
-    )  # some name the flag themselves, for those who use Python
+def _add_roles(group: Any) -> None:
+    """Add the flags of all roles whose heading is that of a group."""
+    for name, role in ROLES.items():
+        if role.group != group.title:
+            continue
+        if name == "cumulative":
+            _add_cumulative(group, role)
+            continue
+        form = FORMS[role.kind]
+        settings = dict(form.settings) | ({"choices": role.choices} if role.choices else {})
+        # A flag in the singular is repeated; one of several columns takes all of them at once.
+        if role.kind is Kind.COLUMNS:
+            settings |= {"action": "append"} if role.flag else {"action": "extend", "nargs": "+"}
+        group.add_argument(f"--{(role.flag or name).replace('_', '-')}", help=role.line, **settings)
 
 
-def _flag_of(found: re.Match[str]) -> str:
-    """Return an argument of the library as the flag that gives it."""
-    name = found[1]
-    value = found[2] or ""
-    if name == "cumulative" and value == "False":
-        return "--per-period"
-    flag = f"--{MEANT.get(name, name)}"
-    if value in ("", "True"):
-        return flag
-    words = re.findall(r"'([^']*)'|([^\s,()'\[\]]+)", value)
-    return " ".join([flag, *(text or number for text, number in words)])
-
-
-def _add_columns(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("the log")
-    group.add_argument("--arm", metavar="COLUMN", help="the arm that was played")
-    group.add_argument("--reward", metavar="COLUMN", help="the outcome; larger is better")
-    group.add_argument(
-        "--time",
-        metavar="COLUMN",
-        help="when the arm was drawn (default: no time, one look at the whole log)",
-    )
-    group.add_argument(
-        "--time-unit",
-        choices=PER_SECOND,
-        help="unit of times that are numbers since 1970 (default: numbers are not dates)",
-    )
-    group.add_argument(
-        "--unit",
-        metavar="COLUMN",
-        help="users with several rows: the first row decides the arm, rewards are summed",
-    )
-    group.add_argument(
-        "--window",
-        type=duration,
-        metavar="TIME",
-        help="how long rewards are summed after the first row: 30m, 12h, 7d (default: no limit)",
-    )
-    group.add_argument(
-        "--missing", choices=MISSING, help="what to do with rows without a reward (default: refuse)"
-    )
-    group.add_argument("--table", metavar="NAME", help="the table of a database")
-    group.add_argument(
-        "--format",
-        choices=FORMATS,
-        help="not a plain table: our export, GrowthBook's exposures, Vowpal Wabbit's lines, Open Bandit's"
-        " arrays",
-    )
-
-
-def _add_summary(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("aggregated data: one row per arm and period, instead of --reward")
-    group.add_argument(
-        "--summary",
-        action="store_true",
-        help="the source has count, mean and variance per arm and period (columns n, mean and variance"
-        " unless named below)",
-    )
-    group.add_argument("--n", metavar="COLUMN", help="how many values (visitors, orders) a row stands for")
-    group.add_argument("--mean", metavar="COLUMN", help="their mean")
-    group.add_argument("--variance", metavar="COLUMN", help="their sample variance")
-    group.add_argument("--std", metavar="COLUMN", help="their standard deviation, instead of the variance")
-    group.add_argument("--smallest", metavar="COLUMN", help="the smallest value, if the table has it")
-    group.add_argument("--largest", metavar="COLUMN", help="the largest value, if the table has it")
+def _add_cumulative(group: Any, role: Role) -> None:
+    """Add the two flags of a switch that may also stay unknown."""
     kind = group.add_mutually_exclusive_group()
-    kind.add_argument(
-        "--cumulative",
-        action="store_true",
-        default=None,
-        help="each row counts everything up to its time: differenced before use",
-    )
+    kind.add_argument("--cumulative", action="store_true", default=None, help=role.line)
     kind.add_argument(
         "--per-period",
         dest="cumulative",
@@ -269,117 +217,6 @@ def _add_warehouse(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_randomisation(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how arms were drawn (one of)")
-    group.add_argument(
-        "--split", type=split, metavar="ARM=P …", help='the same for all rows: "a=.5 b=.5", or equal'
-    )
-    group.add_argument(
-        "--probabilities",
-        nargs="+",
-        action="extend",
-        metavar="COLUMN",
-        help="one column per arm, or the one with the probability of the arm that was drawn",
-    )
-    group.add_argument("--plan", metavar="COLUMN", help="which plan a row was drawn from; with --plans")
-    group.add_argument(
-        "--plans", metavar="FILE", help="the probabilities of each plan: a column plan, and one per arm"
-    )
-    group = parser.add_argument_group("arms")
-    group.add_argument(
-        "--arms", metavar="FILE", help="features of the arms (default: they have nothing in common)"
-    )
-    group.add_argument(
-        "--reference", metavar="ARM", help="the arm that others are compared with (default: the first)"
-    )
-
-
-def _add_metrics(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("metrics (may be repeated)")
-
-    def repeated(flag: str, metavar: str, words: str, kind: Any = str) -> None:
-        group.add_argument(flag, action="append", type=kind, metavar=metavar, help=words)
-
-    repeated("--metric", "COLUMN", "another metric; its intervals hold together with the reward's")
-    repeated("--quantile", "METRIC:LEVEL", "a median (0.5) or another quantile: latency:0.95", quantile)
-    repeated("--ratio", "N/D", "a metric that is a sum over a sum, such as revenue/clicks", ratio)
-    harm = "a metric that no arm may raise by more than the margin; METRIC:MARGIN:lower where less is worse"
-    repeated("--guardrail", "METRIC:MARGIN", harm, guardrail)
-    margin = (
-        "show that no arm is worse than the reference arm by more than a margin: crashed:0.002 for a rise,"
-        " returned:-0.01 for a fall"
-    )
-    repeated("--noninferiority", "METRIC:MARGIN", margin, noninferiority)
-    repeated("--cap", "METRIC=VALUE", "cut larger values of a metric to VALUE; fix it before you look", cap)
-    repeated(
-        "--range",
-        "METRIC=LOW:HIGH",
-        "the range that its values cannot leave, for exact intervals",
-        value_range,
-    )
-
-
-def _add_known_before(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("known before the arm was drawn")
-    group.add_argument(
-        "--covariate",
-        action="append",
-        metavar="COLUMN",
-        help="a number that makes intervals narrower (may be repeated)",
-    )
-    group.add_argument("--segment", metavar="COLUMN", help="groups: effects in each, and whether they differ")
-    group.add_argument(
-        "--context",
-        nargs="+",
-        action="extend",
-        metavar="COLUMN",
-        help="numbers that effects may depend on: what would each rule have earned, who should get what",
-    )
-    group.add_argument(
-        "--rule",
-        action="append",
-        type=rule,
-        metavar="NAME=RULE",
-        help="a rule to judge, with --context: 'B on telephones=B if mobile >= 0.5 else A' (may be repeated)",
-    )
-
-
-def _add_method(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("method")
-    group.add_argument(
-        "--delta", type=float, help="probability that any interval is ever wrong (default .05)"
-    )
-    group.add_argument(
-        "--bucket",
-        type=bucket,
-        metavar="TIME",
-        help="minute, hour, day, week, or 15m (default: from the data)",
-    )
-    group.add_argument("--baseline", choices=BASELINES, help="forecast of a bucket's level (default auto)")
-    group.add_argument(
-        "--bounds",
-        nargs=2,
-        type=float,
-        metavar=("LOW", "HIGH"),
-        help="the range that rewards cannot leave, for exact intervals (booleans need none)",
-    )
-    group.add_argument(
-        "--asymptotic", action="store_true", help="asymptotic intervals even where exact ones are possible"
-    )
-    group.add_argument(
-        "--fixed", action="store_true", help="ordinary intervals, which hold for a single look"
-    )
-    group.add_argument(
-        "--compare", action="store_true", help="also show what other methods say about the same log"
-    )
-    group.add_argument(
-        "--value",
-        type=probabilities,
-        metavar="ARM=P …",
-        help='estimate the reward under other probabilities: "a=.2 b=.8"',
-    )
-
-
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="print everything as JSON")
@@ -394,32 +231,21 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     for name in ("arm",) if is_summary else ("arm", "reward"):
         if getattr(options, name) is None and options.format is None:
             raise ParameterError(f"--{name} is missing; name the column of the log that holds the {name}")
-    given: dict[str, Any] = {name: getattr(options, name) for name in SINGLE}
+    given: dict[str, Any] = {}
+    # What was not given is left out, so that defaults have one home: the library.
+    for name, role in ROLES.items():
+        value = getattr(options, MEANT.get(name, name))
+        if value is not None:
+            given[name] = FORMS[role.kind].gather(value)
     if is_summary:
-        unnamed = {name: usual for name, usual in FIGURES.items() if given[name] is None}
-        if given["std"] is not None:
+        unnamed = {name: usual for name, usual in FIGURES.items() if name not in given}
+        if "std" in given:
             unnamed.pop("variance", None)
         given |= unnamed
-    given |= {name: getattr(options, MEANT.get(name, name)) for name in REPEATED}
-    given = {
-        name: tuple(found) if name in REPEATED else found
-        for name, found in given.items()
-        if found is not None
-    }
-    # What was not given is left out, so that defaults have one home: the library.
-    given |= {name: True for name in SWITCHES if getattr(options, name)}
-    if options.quantile is not None:
-        given["quantiles"] = tuple(options.quantile)
+    others = {name: getattr(options, name) for name in ("table", "format", "value", "compare")}
+    given |= {name: value for name, value in others.items() if value is not None}
     if options.type is not None:
         given["types"] = dict(options.type)
-    if options.rule is not None:
-        given["rules"] = rules_of(options.rule)
-    if options.noninferiority is not None:
-        given["noninferiority"] = dict(options.noninferiority)
-    if options.cap is not None:
-        given["caps"] = caps_of(options.cap)
-    if options.bounds is not None:
-        given["bounds"] = tuple(options.bounds)
     if options.range is not None:
         pairs = list(options.range)
         if options.bounds is not None:
@@ -715,3 +541,47 @@ def _number_or_text(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+class Form(NamedTuple):
+    """How a role of one kind is written as a flag.
+
+    Attributes
+    ----------
+    settings : mapping
+        Of the flag, for argparse.
+    gather : callable
+        What the library takes, of what argparse returns.
+    """
+
+    settings: Mapping[str, Any] = {}
+    gather: Callable[[Any], Any] = lambda value: value
+
+
+def _once(metavar: str | None, parse: Callable[[str], Any] = str) -> Form:
+    return Form({"metavar": metavar, "type": parse})
+
+
+def _repeated(metavar: str, parse: Callable[[str], Any], gather: Callable[[Any], Any] = tuple) -> Form:
+    return Form({"metavar": metavar, "type": parse, "action": "append"}, gather)
+
+
+FORMS = {
+    Kind.COLUMN: _once("COLUMN"),
+    Kind.COLUMNS: Form({"metavar": "COLUMN"}, tuple),
+    Kind.ARM: _once("ARM"),
+    Kind.FILE: _once("FILE"),
+    Kind.CHOICE: Form(),
+    Kind.SWITCH: Form({"action": "store_true", "default": None}),
+    Kind.NUMBER: _once(None, float),
+    Kind.DURATION: _once("TIME", duration),
+    Kind.BUCKET: _once("TIME", bucket),
+    Kind.SPLIT: _once("ARM=P …", split),
+    Kind.RANGE: Form({"metavar": ("LOW", "HIGH"), "type": float, "nargs": 2}, tuple),
+    Kind.CAPS: _repeated("METRIC=VALUE", cap, caps_of),
+    Kind.MARGINS: _repeated("METRIC:MARGIN", noninferiority, dict),
+    Kind.QUANTILES: _repeated("METRIC:LEVEL", quantile),
+    Kind.RATIOS: _repeated("N/D", ratio),
+    Kind.GUARDRAILS: _repeated("METRIC:MARGIN", guardrail),
+    Kind.RULES: _repeated("NAME=RULE", rule, rules_of),
+}

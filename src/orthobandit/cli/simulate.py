@@ -21,7 +21,7 @@ from orthobandit.arms import ArmSet
 from orthobandit.cli._durations import LONGEST_HOURS, MANY_ROUNDS, expected_seconds, time_in_words
 from orthobandit.cli._output import from_here, guide, offer, store_files, whole
 from orthobandit.cli._progress import bar
-from orthobandit.errors import InputError, InputWarning, ParameterError
+from orthobandit.errors import Argument, InputError, InputWarning, ParameterError
 from orthobandit.peers import POLICIES, named_policy, needs_horizon, policy_settings, range_settings
 from orthobandit.policy import FOREVER, Policy
 from orthobandit.reproduction import charts
@@ -386,6 +386,6 @@ def _means(given: dict[str, Any]) -> list[float]:
     count = given.get("arms", 10)
     gap = given.get("gap", 0.5)
     if not math.isfinite(gap):
-        raise ParameterError(f"gap={gap!r} must be finite")
+        raise ParameterError(Argument("gap", gap), " must be finite")
     check_whole("count", count)
     return [gap] + [0.0] * (count - 1)

@@ -13,7 +13,7 @@ from orthobandit._foundation.linalg import RangeFactor, diameter, whitened
 from orthobandit._foundation.types import Array, Progress, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design._points import Points
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.showing.charts import COLOURS, axes_for, remove_clutter
 from orthobandit.showing.html import html_table, html_words
 
@@ -216,7 +216,9 @@ class Approach:
 def check_gap(gap: float) -> float:
     """Return the tolerance, or raise an error that says what it must be."""
     if not 0 < gap < 1:
-        raise ParameterError(f"gap={gap} must lie strictly between 0 and 1; 1e-6 is a good choice")
+        raise ParameterError(
+            Argument("gap", gap), " must lie strictly between 0 and 1; 1e-6 is a good choice"
+        )
     return gap
 
 
@@ -224,7 +226,9 @@ def check_reference(arms: ArmSet, reference: int) -> int:
     """Return the number of an arm, or raise an error that says what it must be."""
     is_number = isinstance(reference, int | np.integer) and not isinstance(reference, bool)
     if not (is_number and 0 <= reference < len(arms)):
-        raise ParameterError(f"reference={reference!r} is not an arm; arms are numbered 0 to {len(arms) - 1}")
+        raise ParameterError(
+            Argument("reference", reference), f" is not an arm; arms are numbered 0 to {len(arms) - 1}"
+        )
     return int(reference)
 
 

@@ -11,7 +11,7 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.json_arrays import brief, numbers_of, plain
 from orthobandit._foundation.random import draw_arms
 from orthobandit._foundation.types import Array
-from orthobandit.errors import ParameterError, ProbabilityError, RewardError
+from orthobandit.errors import Argument, ParameterError, ProbabilityError, RewardError
 
 TOLERANCE = 1e-9  # how far a sum of probabilities may be from one
 MOST_ROUNDS = 2**63 - 1
@@ -316,9 +316,9 @@ def _checked_whole(name: str, given: ArrayLike, batch: tuple[int, ...]) -> NDArr
     try:
         array = np.asarray(given)
     except ValueError:
-        raise ParameterError(f"{name}={given!r} is ragged; it must fit the batch {batch}") from None
+        raise ParameterError(Argument(name, given), f" is ragged; it must fit the batch {batch}") from None
     if array.dtype.kind not in "iu" or np.any((array < 0) | (array > MOST_ROUNDS)):
-        raise ParameterError(f"{name}={given!r} must be whole numbers from 0 to 2⁶³ − 1")
+        raise ParameterError(Argument(name, given), " must be whole numbers from 0 to 2⁶³ − 1")
     try:
         out = np.broadcast_to(array.astype(np.int64), batch).copy()
     except ValueError:

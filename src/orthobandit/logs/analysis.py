@@ -1,6 +1,5 @@
 """Analyse a log: effects with honest intervals, whatever the baseline did, from one GROUP BY."""
 
-import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,11 +8,10 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.types import Mask
-from orthobandit.errors import InputError, ParameterError
+from orthobandit.errors import Argument, InputError, ParameterError
 from orthobandit.estimate.confidence.modes import EVENTS, events_needed
 from orthobandit.estimate.follow.buckets import Follower
 from orthobandit.estimate.follow.cells import Cells, Measure
-from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.estimate.follow.rules import RuleCells
 from orthobandit.logs.checks import constant_lift, constant_ratios, diagnose, units_found
 from orthobandit.logs.effects.effects import NOTHING, follow_metric
@@ -36,7 +34,18 @@ from orthobandit.logs.effects.ratios import RatioScores, ratio_result
 from orthobandit.logs.effects.segments import by_segment
 from orthobandit.logs.effects.value import aim_of, value_of
 from orthobandit.logs.peers import compare as compared_with
-from orthobandit.logs.question import OBSERVED, SUMMARY_COLUMNS, Quantile, Question, Ratio, Summary, spell_out
+from orthobandit.logs.question import (
+    ELEMENTS,
+    NUMBERS_BY_NAME,
+    OBSERVED,
+    ROLES,
+    SUMMARY,
+    Kind,
+    Quantile,
+    Question,
+    Summary,
+    spell_out,
+)
 from orthobandit.logs.reading.clock import day_or_month, time_notes
 from orthobandit.logs.reading.formats import read_as
 from orthobandit.logs.reading.group_by import Gathered, cells_of
@@ -191,7 +200,12 @@ def _gather(
     if is_returned:
         return cells_of_groups(opened, question, types)
     if types:
-        raise ParameterError(f"types={dict(types)!r} are for cells=True; this log has types of its own")
+        raise ParameterError(
+            Argument("types", dict(types)),
+            " are for ",
+            Argument("cells", True),
+            "; this log has types of its own",
+        )
     if question.summary is not None:
         return cells_of_summary(opened, question)
     return cells_of(opened, question, by_row=by_row)
@@ -331,8 +345,11 @@ def _check_personal(*, compare: bool, value: Mapping[str, float] | None, cells: 
     for name, is_given in given.items():
         if is_given:
             raise ParameterError(
-                f"context= and {name}= together: rules are judged from the rows of a log, by this method"
-                f" alone; leave out {name}="
+                Argument("context"),
+                " and ",
+                Argument(name),
+                " together: rules are judged from the rows of a log, by this method alone; leave out ",
+                Argument(name),
             )
 
 
@@ -395,7 +412,8 @@ def find_finished(gathered: Gathered | GatheredRules, question: Question) -> tup
     left = int(cells.counts[~is_over].sum())
     if not is_over.any():
         raise InputError(
-            f"window={question.window:g} is longer than the log: no unit can be followed for so long"
+            Argument("window", question.window),
+            " is longer than the log: no unit can be followed for so long",
         )
     note = f"{left:,} units whose window was not over by the end of the log are left out"
     return is_over, (note,) if left else ()
@@ -426,43 +444,46 @@ def _one_bucket_words(cells: Cells | RuleCells) -> str:
 
 def _question(asked: Mapping[str, Any]) -> Question:
     """Return the question, with lists and single names as tuples."""
-    known = [name for name in Question.__dataclass_fields__ if name != "summary"]
-    figures = [*SUMMARY_COLUMNS, "cumulative"]
     for name in asked:
-        check_choice("argument", name, [*known, *figures])
+        check_choice("argument", name, ROLES)
     fields: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-    given = {name: fields.pop(name) for name in figures if name in fields}
+    given = {
+        name: fields.pop(name) for name, role in ROLES.items() if role.group == SUMMARY and name in fields
+    }
     if given:
         fields |= _summary_fields(given, fields)
     _check_kinds(fields)
     for name in ("arm", "reward"):
         if name not in fields:
-            raise ParameterError(f"{name}= must name the column of the log that holds the {name}")
+            raise ParameterError(Argument(name), f" must name the column of the log that holds the {name}")
     if "reference" in fields:  # an arm may be a number, as in the column
         fields["reference"] = text_of(fields["reference"])
     if isinstance(fields.get("metrics"), Mapping):
         fields |= _metrics_and_quantiles(fields["metrics"])
-    several = ("probabilities", "covariates", "context", "metrics", "quantiles", "guardrails", "ratios")
-    fields |= {name: _tuple(fields[name]) for name in several if name in fields}
-    for name, kind in (("quantiles", Quantile), ("guardrails", Guardrail), ("ratios", Ratio)):
-        for one in fields.get(name, ()):
-            if not isinstance(one, kind):
-                raise ParameterError(f"{name}={reprlib.repr(asked[name])} must be a list of {kind.__name__}")
+    for name, role in ROLES.items():
+        if name in fields and role.kind in ELEMENTS:
+            fields[name] = _tuple(fields[name])
+            element = ELEMENTS[role.kind]
+            # A column without a name of text is refused where columns are looked up.
+            if element is not str and not all(isinstance(entry, element) for entry in fields[name]):
+                raise ParameterError(Argument(name, asked[name]), f" must be a list of {element.__name__}")
     return Question(**fields)
 
 
 def _check_kinds(fields: Mapping[str, Any]) -> None:
     """Raise unless columns are named by text, switches are True or False, and rules are a mapping."""
-    for name in ("arm", "reward", "time", "unit", "segment", "plan"):
-        if not isinstance(fields.get(name, ""), str):
-            raise ParameterError(f"{name}={fields[name]!r} must be the name of one column")
-    for name in ("fixed", "asymptotic"):
-        if not isinstance(fields.get(name, False), bool | np.bool_):
-            raise ParameterError(f"{name}={fields[name]!r} must be True or False")
-    if not isinstance(fields.get("rules", {}), Mapping):
-        raise ParameterError(
-            f"rules={fields['rules']!r} must name rules: {{'on telephones': 'B if mobile >= 0.5 else A'}}"
-        )
+    for name, role in ROLES.items():
+        value = fields.get(name)
+        if value is None:
+            continue
+        if role.kind is Kind.COLUMN and not isinstance(value, str):
+            raise ParameterError(Argument(name, value), " must be the name of one column")
+        if role.kind is Kind.SWITCH and not isinstance(value, bool | np.bool_):
+            raise ParameterError(Argument(name, value), " must be True or False")
+        if role.kind is Kind.RULES and not isinstance(value, Mapping):
+            raise ParameterError(
+                Argument(name, value), " must name rules: {'on telephones': 'B if mobile >= 0.5 else A'}"
+            )
 
 
 def _metrics_and_quantiles(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -476,7 +497,9 @@ def _metrics_and_quantiles(given: Mapping[str, Any]) -> dict[str, Any]:
             elif kind in (None, "mean"):
                 metrics.append(name)
             else:
-                raise ParameterError(f"metrics: {kind!r} of {name!r} must be 'mean' or a Quantile")
+                raise ParameterError(
+                    Argument("metrics", ending=""), f": {kind!r} of {name!r} must be 'mean' or a Quantile"
+                )
     return {"metrics": metrics, "quantiles": quantiles}
 
 
@@ -485,13 +508,14 @@ def _summary_fields(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict
     for name in ("n", "mean"):
         if name not in given:
             raise ParameterError(
-                f"{name}= is missing: aggregated data have the columns n, mean, and variance or std"
-                f"; given: {', '.join(f'{one}={value!r}' for one, value in given.items())}"
+                Argument(name),
+                " is missing: aggregated data have the columns n, mean, and variance or std"
+                f"; given: {', '.join(f'{one}={value!r}' for one, value in given.items())}",
             )
     if "reward" in fields:
         raise ParameterError(
-            f"reward={fields['reward']!r} is for a log of single rows; for aggregated data, name n, mean, and"
-            " variance or std"
+            Argument("reward", fields["reward"]),
+            " is for a log of single rows; for aggregated data, name n, mean, and variance or std",
         )
     is_stated = any(name in fields for name in ("split", "probabilities", "plan", "plans"))
     stated = {} if is_stated else {"split": OBSERVED}
@@ -513,20 +537,23 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 def _check(question: Question) -> None:
     """Check arguments that reading the log does not check."""
-    numbers = {"split": question.split, "caps": question.caps, "noninferiority": question.noninferiority}
-    for name, given in numbers.items():
-        _check_numbers(name, given)
+    for name, role in ROLES.items():
+        if role.kind in NUMBERS_BY_NAME:
+            _check_numbers(name, getattr(question, name))
     for name, bounds in question.ranges.items():
         ends = tuple(bounds) if isinstance(bounds, Sequence) else ()
         are_numbers = len(ends) == 2 and all(isinstance(end, int | float) for end in ends)
         if not (are_numbers and -np.inf < ends[0] < ends[1] < np.inf):
             raise ParameterError(
-                f"bounds={bounds!r} of {name!r} must be two finite numbers, the smaller first"
+                Argument("bounds", bounds), f" of {name!r} must be two finite numbers, the smaller first"
             )
     if question.bounds is not None and question.covariates:
         raise ParameterError(
-            "bounds= and covariates= together: residuals from covariates need not keep to"
-            " the range, so the exact mode is not for them; leave out one of the two"
+            Argument("bounds"),
+            " and ",
+            Argument("covariates"),
+            " together: residuals from covariates need not keep to"
+            " the range, so the exact mode is not for them; leave out one of the two",
         )
 
 
@@ -535,10 +562,10 @@ def _check_numbers(name: str, given: Any) -> None:
     if given is None or isinstance(given, str):
         return
     if not isinstance(given, Mapping):
-        raise ParameterError(f"{name}={given!r} must name arms or metrics: {{'a': 0.5, 'b': 0.5}}")
+        raise ParameterError(Argument(name, given), " must name arms or metrics: {'a': 0.5, 'b': 0.5}")
     for label, number in given.items():
         if isinstance(number, bool) or not isinstance(number, int | float | np.number):
-            raise ParameterError(f"{name}: {number!r} of {label!r} must be a number")
+            raise ParameterError(Argument(name, ending=""), f": {number!r} of {label!r} must be a number")
 
 
 def _reference(question: Question, cells: Cells) -> int:

@@ -26,7 +26,7 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.linalg import backward, cholesky_into, forward
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.peers.regression import REFRESH_ROUNDS, add_row
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.every_round import PlanStep, RoundPolicy, RoundState, play, settle_on
@@ -326,7 +326,7 @@ class StoppingPolicy(RoundPolicy):
         check_fraction("delta", self.delta)
         check_positive("noise", self.noise)
         if not isinstance(self.eliminates, bool):
-            raise ParameterError(f"eliminates={self.eliminates!r} must be True or False")
+            raise ParameterError(Argument("eliminates", self.eliminates), " must be True or False")
 
     def settings(self, arms: ArmSet) -> LinearSettings:
         """Return what the compiled steps read."""

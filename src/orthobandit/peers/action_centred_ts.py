@@ -12,7 +12,7 @@ from orthobandit._foundation.linalg import backward, forward, solve_ridge
 from orthobandit._foundation.random import fill_normals, starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.peers.regression import posterior_into
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.contextual.regression import scores_into
@@ -138,12 +138,14 @@ class ActionCentredTS(RoundPolicy):
         check_fraction("most", self.most)
         check_whole("reference", self.reference, least=0)
         if self.least > self.most:
-            raise ParameterError(f"least={self.least} must not exceed most={self.most}")
+            raise ParameterError(Argument("least", self.least), f" must not exceed most={self.most}")
 
     def settings(self, arms: ArmSet) -> CentredSettings:
         """Return what the compiled steps read."""
         if self.reference >= len(arms):
-            raise ParameterError(f"reference={self.reference} is not an arm; arms are 0 to {len(arms) - 1}")
+            raise ParameterError(
+                Argument("reference", self.reference), f" is not an arm; arms are 0 to {len(arms) - 1}"
+            )
         differences = np.ascontiguousarray(arms.positions - arms.positions[self.reference])
         return CentredSettings(
             differences, self.reference, float(self.spread), float(self.least), float(self.most)

@@ -15,7 +15,7 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design.ball import TOLERANCE, ball_into, squared_distance
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.peers.regression import ArmsView, begin_arms_view, learn_centred_at_plan
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, settle_on
@@ -86,8 +86,9 @@ class FilterPolicy(RoundPolicy):
             check_positive("ridge", self.ridge)
         if self.constants == "theory" and (self.scale != 1.0 or self.ridge is not None):
             raise ParameterError(
-                f"scale={self.scale:g} and ridge={self.ridge} belong to constants='tuned';"
-                " constants='theory' leaves nothing to set"
+                Argument("scale", self.scale),
+                f" and ridge={self.ridge} belong to constants='tuned';"
+                " constants='theory' leaves nothing to set",
             )
         check_bounds(self.theta_bound, self.shift_bound, self.noise)
 

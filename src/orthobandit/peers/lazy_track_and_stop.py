@@ -13,7 +13,7 @@ from orthobandit._foundation.linalg import cholesky_into
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import centred_design
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.peers._linear_rounds import (
     NO_RIDGE,
     LinearMemory,
@@ -177,7 +177,7 @@ class LazyTrackAndStop(StoppingPolicy):
         check_choice("threshold", self.threshold, (*THRESHOLDS, "modified"))
         check_positive("u", self.u)
         if not isinstance(self.draw, bool):
-            raise ParameterError(f"draw={self.draw!r} must be True or False")
+            raise ParameterError(Argument("draw", self.draw), " must be True or False")
 
     def features_of(self, arms: ArmSet) -> Array:
         """Return the features on their span; differences alone where they are centred."""

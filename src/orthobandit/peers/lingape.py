@@ -10,7 +10,7 @@ from orthobandit._foundation.checks import check_choice, check_positive
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.peers._linear_rounds import (
     LinearMemory,
     LinearSettings,
@@ -121,7 +121,7 @@ class LinGapE(StoppingPolicy):
         check_positive("ridge", self.ridge)
         check_positive("norm", self.norm)
         if not 0 <= self.epsilon < math.inf:
-            raise ParameterError(f"epsilon={self.epsilon} must be finite and not negative")
+            raise ParameterError(Argument("epsilon", self.epsilon), " must be finite and not negative")
 
     def ridge_of(self, features: Array) -> float:  # noqa: ARG002
         """Return λ."""

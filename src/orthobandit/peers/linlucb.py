@@ -8,7 +8,7 @@ from orthobandit._foundation.checks import check_positive, check_whole
 from orthobandit._foundation.linalg import inverse_root
 from orthobandit._foundation.types import Array, Mask
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.policy.base import Decision
 from orthobandit.policy.phases import Ahead, Ended, PhasedPolicy, PhasedState, unclaimed_decision
 
@@ -56,7 +56,7 @@ class LinLUCB(PhasedPolicy):
         check_whole("epoch", self.epoch, least=2)
         check_positive("scale", self.scale)
         if self.epoch > self.budget:
-            raise ParameterError(f"epoch={self.epoch} must not exceed budget={self.budget}")
+            raise ParameterError(Argument("epoch", self.epoch), f" must not exceed budget={self.budget}")
 
     def rows(self, arms: ArmSet) -> int:
         """Return the rows carried: Λ and the moment."""

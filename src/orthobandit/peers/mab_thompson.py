@@ -10,7 +10,7 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.random import beta_at, fill_normals, starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.policy.base import Decision
 from orthobandit.policy.every_round import (
     ObserveStep,
@@ -109,7 +109,7 @@ class MABThompson(RoundPolicy):
         check_choice("posterior", self.posterior, ("gaussian", "beta"))
         check_positive("noise", self.noise)
         if not -np.inf < self.low < self.high < np.inf:
-            raise ParameterError(f"low={self.low} must lie below high={self.high}, both finite")
+            raise ParameterError(Argument("low", self.low), f" must lie below high={self.high}, both finite")
 
     def settings(self, arms: ArmSet) -> MABSettings:
         """Return what the compiled steps read."""

@@ -11,7 +11,7 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.linalg import cholesky_into
 from orthobandit._foundation.random import fill_normals, starting_point
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.estimate.forecast.baselines import ARMA, Baseline, RunningMean, check_baseline
 from orthobandit.peers.semiparametric_ts import WEIGHTS
 from orthobandit.peers.thompson_draws import count_wins
@@ -409,7 +409,7 @@ class ContextualActionCentredTS(CompiledContextual):
         check_positive("ridge", self.ridge)
         check_baseline(self.baseline)
         if self.least > self.most:
-            raise ParameterError(f"least={self.least} must not exceed most={self.most}")
+            raise ParameterError(Argument("least", self.least), f" must not exceed most={self.most}")
 
     def settings(self, dimension: int) -> ChallengeSettings:  # noqa: ARG002, D102
         return ChallengeSettings(float(self.spread), float(self.least), float(self.most))

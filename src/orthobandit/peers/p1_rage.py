@@ -11,7 +11,7 @@ from orthobandit._foundation.linalg import whitened
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import centred_design
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.policy.base import Decision
 from orthobandit.policy.phases import Ahead, Ended, PhasedPolicy, PhasedState, pair_design, unclaimed_decision
 
@@ -57,7 +57,7 @@ class P1RAGE(PhasedPolicy):
     def __post_init__(self) -> None:
         check_whole("budget", self.budget, least=2)
         if self.epochs is not None and check_whole("epochs", self.epochs) > self.budget:
-            raise ParameterError(f"epochs={self.epochs} must not exceed budget={self.budget}")
+            raise ParameterError(Argument("epochs", self.epochs), f" must not exceed budget={self.budget}")
 
     def epoch_ends(self, arms: ArmSet) -> Whole:
         """Return the rounds (E,) after which epochs end; the last is the budget."""

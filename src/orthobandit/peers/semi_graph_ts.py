@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.checks import check_positive, check_whole
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.estimate.forecast.baselines import Baseline, RunningMean, check_baseline
 from orthobandit.peers.offered_thompson import FIRST, wins_into
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep
@@ -274,7 +274,7 @@ class SemiGraphTS(CompiledContextual):
     ) -> Offer:
         """Return the offer of arms with these features (K, d) to one user: (K, N·d), zeros for the others."""
         if not 0 <= user < self.users:
-            raise ParameterError(f"user={user} is unknown; users are 0 to {self.users - 1}")
+            raise ParameterError(Argument("user", user), f" is unknown; users are 0 to {self.users - 1}")
         rows = np.atleast_2d(np.asarray(features, dtype=np.float64))
         blocks = np.zeros((len(rows), self.users, rows.shape[1]))
         blocks[:, user] = rows

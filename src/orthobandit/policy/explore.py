@@ -9,7 +9,7 @@ import numpy as np
 from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
 from orthobandit.policy._states import (
     check_observed,
@@ -107,7 +107,7 @@ class PureExploration:
     def __post_init__(self) -> None:
         if (self.rounds is None) == (self.epsilon is None):
             raise ParameterError(
-                f"rounds={self.rounds} and epsilon={self.epsilon}: give exactly one of the two"
+                Argument("rounds", self.rounds), f" and epsilon={self.epsilon}: give exactly one of the two"
             )
         if self.rounds is not None:
             check_whole("rounds", self.rounds)

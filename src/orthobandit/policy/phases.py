@@ -17,7 +17,7 @@ from orthobandit._foundation.checks import check_choice, check_fits
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import DESIGNS, Design, contrast_design
-from orthobandit.errors import ParameterError, ProbabilityError
+from orthobandit.errors import Argument, ParameterError, ProbabilityError
 from orthobandit.estimate import Baseline, Moments, OrthogonalRegression, Plan, Tally
 from orthobandit.estimate.plan import checked_probabilities
 from orthobandit.policy._states import (
@@ -62,12 +62,14 @@ def design_on(design: str | DesignRule, arms: ArmSet) -> Array:
     result = (NAMED[design] if isinstance(design, str) else design)(arms)
     if not hasattr(result, "probabilities"):
         raise ParameterError(
-            f"design={design!r} returned {type(result).__name__}; an object with `probabilities` is needed"
+            Argument("design", design),
+            f" returned {type(result).__name__}; an object with `probabilities` is needed",
         )
     chosen = checked_probabilities(result.probabilities)
     if chosen.shape != (len(arms),):
         raise ProbabilityError(
-            f"design={design!r} returned probabilities of shape {chosen.shape} for {len(arms)} arms"
+            Argument("design", design),
+            f" returned probabilities of shape {chosen.shape} for {len(arms)} arms",
         )
     return chosen
 

@@ -9,7 +9,7 @@ import numpy as np
 from orthobandit._foundation.checks import check_choice, check_fraction, check_positive, check_whole
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.policy.author_rounds import successor_phase_rounds
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.phases import (
@@ -132,7 +132,7 @@ class SBE(PhasedPolicy):
             if value != 1.0 and name not in CONSTANTS[self.schedule]:
                 used = " and ".join(sorted(CONSTANTS[self.schedule])) or "no constant"
                 raise ParameterError(
-                    f"{name}={value:g} has no effect: schedule={self.schedule!r} reads only {used}"
+                    Argument(name, value), f" has no effect: schedule={self.schedule!r} reads only {used}"
                 )
         check_design(self.design)
         for name in ("horizon", "longest"):

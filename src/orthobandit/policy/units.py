@@ -12,7 +12,7 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_positive
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.theory import explicit_error_bound
 
 # Designs are certified up to a tolerance; norms may exceed their bounds by no more than this.
@@ -78,19 +78,20 @@ def check_bounds(theta_bound: float | None, shift_bound: float | None, noise: fl
     """Raise ParameterError unless both bounds are declared or neither is, and all are positive numbers."""
     if (theta_bound is None) != (shift_bound is None):
         raise ParameterError(
-            f"theta_bound={theta_bound} and shift_bound={shift_bound}: declare both bounds or neither; claims"
-            " need ‖θ‖ ≤ theta_bound and |ν| ≤ shift_bound"
+            Argument("theta_bound", theta_bound),
+            f" and shift_bound={shift_bound}: declare both bounds or neither; claims"
+            " need ‖θ‖ ≤ theta_bound and |ν| ≤ shift_bound",
         )
     check_positive("noise", noise)
     if theta_bound is None and noise != 1.0:
         raise ParameterError(
-            f"noise={noise:g} has no effect without theta_bound and shift_bound; declare them"
+            Argument("noise", noise), " has no effect without theta_bound and shift_bound; declare them"
         )
     if theta_bound is not None and shift_bound is not None:
         check_positive("theta_bound", theta_bound)
         # A shift of 0 is a bound too.
         if not 0.0 <= shift_bound < math.inf:
-            raise ParameterError(f"shift_bound={shift_bound!r} must be a finite number ≥ 0")
+            raise ParameterError(Argument("shift_bound", shift_bound), " must be a finite number ≥ 0")
 
 
 def units_of(arms: ArmSet, theta_bound: float | None, shift_bound: float | None, noise: float) -> Units:

@@ -22,7 +22,7 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_positive, check_whole
 from orthobandit._foundation.random import stream
-from orthobandit.errors import ClosedError, ParameterError, ServiceError, UnknownExperimentError
+from orthobandit.errors import Argument, ClosedError, ParameterError, ServiceError, UnknownExperimentError
 from orthobandit.service.client.client import Client
 from orthobandit.service.client.data import ReportData
 from orthobandit.service.settings import PORT
@@ -329,7 +329,7 @@ def _check_free(port: int) -> None:
     try:
         socket.create_server((HOST, port)).close()
     except OSError as error:
-        raise ParameterError(f"port={port!r} is taken ({error.strerror}); give another") from None
+        raise ParameterError(Argument("port", port), f" is taken ({error.strerror}); give another") from None
 
 
 def _quiet(_: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import uvicorn
 
 from orthobandit._foundation.checks import check_positive, check_whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.experiment.store.sql.connections import address, file_of
 from orthobandit.service.admin.database import make_private
 from orthobandit.service.app import create_app
@@ -108,8 +108,9 @@ def serve(
         _check_tls(tls_certificate, tls_key)
     if host not in LOOPBACK and not with_tokens:
         raise ParameterError(
-            f"host={host!r} lets other machines in, and without tokens everybody is an admin; leave"
-            " --no-auth out, or listen on 127.0.0.1"
+            Argument("host", host),
+            " lets other machines in, and without tokens everybody is an admin; leave"
+            " --no-auth out, or listen on 127.0.0.1",
         )
     # Everything is checked before there is a token, which is shown only once.
     check_whole("max_body", max_body, least=1)
@@ -197,7 +198,8 @@ def _check_network(text: str) -> None:
         ip_network(text)
     except ValueError as error:
         raise ParameterError(
-            f"proxies={text!r} must be an address or a network, such as 127.0.0.1 or 10.0.0.0/8: {error}"
+            Argument("proxies", text),
+            f" must be an address or a network, such as 127.0.0.1 or 10.0.0.0/8: {error}",
         ) from None
 
 
@@ -206,13 +208,16 @@ def _check_tls(certificate: str | Path | None, key: str | Path | None) -> None:
     if certificate is None or key is None:
         given = "tls_certificate" if key is None else "tls_key"
         value = certificate or key
-        raise ParameterError(f"{given}={str(value)!r} needs the other of --tls-certificate and --tls-key")
+        raise ParameterError(
+            Argument(given, str(value)), " needs the other of --tls-certificate and --tls-key"
+        )
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
     except OSError as error:  # of which those of TLS are a kind
         raise ParameterError(
-            f"tls_certificate={str(certificate)!r} cannot be used with the key {str(key)!r}: {error}; both"
-            " must be PEM files that the server may read, and belong together"
+            Argument("tls_certificate", str(certificate)),
+            f" cannot be used with the key {str(key)!r}: {error}; both"
+            " must be PEM files that the server may read, and belong together",
         ) from None
 
 
@@ -260,8 +265,9 @@ def _make_first_token(where: str | Path, host: str) -> str | None:
         tokens = Tokens(registry)
         if host not in LOOPBACK and not tokens.all():
             raise ParameterError(
-                f"host={host!r} lets other machines in, and there is no token yet; start on 127.0.0.1 first,"
-                " which makes one"
+                Argument("host", host),
+                " lets other machines in, and there is no token yet; start on 127.0.0.1 first,"
+                " which makes one",
             )
         return tokens.first()
     finally:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from orthobandit.errors import InputWarning, ParameterError
+from orthobandit.errors import Argument, InputWarning, ParameterError
 from orthobandit.service.http.limits import MAX_BODY_BYTES, MAX_REQUESTS, RATE, ConnectionLimits
 
 CONNECTION_LIMITS = ConnectionLimits()
@@ -197,14 +197,18 @@ def read_file(path: Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ParameterError(f"config={str(path)!r} cannot be read: {error.strerror or error}") from None
+        raise ParameterError(
+            Argument("config", str(path)), f" cannot be read: {error.strerror or error}"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ParameterError(f"config={str(path)!r} is not TOML: {error}") from None
+        raise ParameterError(Argument("config", str(path)), f" is not TOML: {error}") from None
     for name in data:
         if name not in BY_NAME:
             near = get_close_matches(name, BY_NAME, 1)
             remedy = f"did you mean {near[0]!r}?" if near else f"the settings are {', '.join(BY_NAME)}"
-            raise ParameterError(f"config={str(path)!r} has {name!r}, which is not a setting; {remedy}")
+            raise ParameterError(
+                Argument("config", str(path)), f" has {name!r}, which is not a setting; {remedy}"
+            )
     return {name: parse(BY_NAME[name], value, f"{path}: {name}") for name, value in data.items()}
 
 

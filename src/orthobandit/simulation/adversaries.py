@@ -9,7 +9,7 @@ import numpy as np
 
 from orthobandit._foundation.compile import compiled, takes
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 
 # A plan favours an arm when it gives it this much more than the plans before: far above the rounding of an
 # average of equal probabilities, far below any change that a policy makes on purpose.
@@ -205,7 +205,7 @@ class ReactToLast(Adaptive):
     def __post_init__(self) -> None:
         _check_limit(self.limit)
         if not np.isfinite(self.strength):
-            raise ParameterError(f"strength={self.strength} must be finite")
+            raise ParameterError(Argument("strength", self.strength), " must be finite")
 
     def values(self, past: Past) -> Array:  # noqa: D102
         return np.clip(-self.strength * past.last_reward, -self.limit, self.limit)
@@ -234,4 +234,4 @@ def step_of(shift: object, means: Array) -> tuple[ShiftStep, Array] | None:
 
 def _check_limit(limit: float) -> None:
     if not 0 <= limit < np.inf:
-        raise ParameterError(f"limit={limit} must be a finite number ≥ 0")
+        raise ParameterError(Argument("limit", limit), " must be a finite number ≥ 0")

@@ -12,7 +12,7 @@ from orthobandit._foundation.checks import check_choice, check_whole
 from orthobandit._foundation.compile import compiled_for, compiled_in_place
 from orthobandit._foundation.random import compiled_stream, next_position, stream
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.estimate.forecast.baselines import CompiledBaseline, CovariateRegression
 from orthobandit.estimate.forecast.compiled import (
     NOTHING,
@@ -361,7 +361,7 @@ class ContextualEnvironment:
                 f"theta has shape {coefficients.shape}; {offers.dimension} finite coefficients are needed"
             )
         if shift is not None and not isinstance(shift, Oblivious | ContextualShift):
-            raise ParameterError(f"shift={shift!r} must be an oblivious or a contextual shift")
+            raise ParameterError(Argument("shift", shift), " must be an oblivious or a contextual shift")
         coefficients.flags.writeable = False
         object.__setattr__(self, "offers", offers)
         object.__setattr__(self, "theta", coefficients)
@@ -659,7 +659,7 @@ def _forecasting(baseline: Any, offers: Offers) -> tuple[Recipe, int, list[int]]
     if isinstance(baseline, CompiledBaseline):
         return baseline.recipe, UNREAD, []
     if not isinstance(baseline, CovariateRegression | KernelRegression):
-        raise ParameterError(f"baseline={baseline!r} has no compiled step")
+        raise ParameterError(Argument("baseline", baseline), " has no compiled step")
     unknown = [name for name in baseline.names if name not in offers.names]
     if unknown:
         known = ", ".join(offers.names) or "none"

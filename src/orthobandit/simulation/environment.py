@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet, check_arms
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.simulation.noise import Bernoulli, Gaussian, Noise
 from orthobandit.simulation.shifts import Constant, Shift
 
@@ -62,9 +62,9 @@ class Environment:
         shift = Constant() if shift is None else shift
         noise = Gaussian() if noise is None else noise
         if not isinstance(shift, Shift):
-            raise ParameterError(f"shift={shift!r} is neither an Oblivious nor an Adaptive shift")
+            raise ParameterError(Argument("shift", shift), " is neither an Oblivious nor an Adaptive shift")
         if not isinstance(noise, Noise):
-            raise ParameterError(f"noise={noise!r} is not a Noise, e.g. Gaussian(sigma=1.0)")
+            raise ParameterError(Argument("noise", noise), " is not a Noise, e.g. Gaussian(sigma=1.0)")
         with np.errstate(over="ignore", invalid="ignore"):
             means = arms.features @ coefficients
         if not np.all(np.isfinite(means)):

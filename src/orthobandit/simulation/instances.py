@@ -12,7 +12,7 @@ from orthobandit._foundation.random import stream
 from orthobandit._foundation.registry import WithOwn, make_named
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.noise import Noise
 from orthobandit.simulation.shifts import Shift
@@ -42,7 +42,9 @@ def exact_gap(
     """
     _check_size(dimension=(dimension, 2), count=(count, 2))
     if not 0 < gap < 2:
-        raise ParameterError(f"gap={gap} must lie in (0, 2): unit arms and a unit θ allow no more")
+        raise ParameterError(
+            Argument("gap", gap), " must lie in (0, 2): unit arms and a unit θ allow no more"
+        )
     generator = stream(seed, "instance")
     directions = _sphere(generator, count, dimension)
     theta = _sphere(generator, 1, dimension)[0]
@@ -69,7 +71,7 @@ def near_degenerate(
     """
     _check_size(dimension=(dimension, 2))
     if not 0 < angle < np.pi / 2:
-        raise ParameterError(f"angle={angle} must lie strictly between 0 and π/2")
+        raise ParameterError(Argument("angle", angle), " must lie strictly between 0 and π/2")
     close = np.zeros(dimension)
     close[:2] = np.cos(angle), np.sin(angle)
     theta = np.zeros(dimension)
@@ -82,9 +84,9 @@ def one_hot(means: ArrayLike, *, shift: Shift | None = None, noise: Noise | None
     try:
         values = np.asarray(means, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ParameterError(f"means={means!r} must be a list of numbers, one per arm") from None
+        raise ParameterError(Argument("means", means), " must be a list of numbers, one per arm") from None
     if values.ndim != 1 or not values.size or not np.all(np.isfinite(values)):
-        raise ParameterError(f"means={means!r} must be a list of finite numbers, one per arm")
+        raise ParameterError(Argument("means", means), " must be a list of finite numbers, one per arm")
     return Environment(ArmSet.one_hot(len(values)), values, shift, noise)
 
 
@@ -125,7 +127,7 @@ def successor_sphere(
     """
     _check_size(dimension=(dimension, 1), count=(count, 1))
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError(f"seed={seed!r} must be the number of an instance, from 0")
+        raise ParameterError(Argument("seed", seed), " must be the number of an instance, from 0")
     # Not one of our streams: only his generator makes his arms.
     generator = np.random.default_rng(1_000_003 + 13 * dimension + 7919 * count + int(seed))
     theta = np.zeros(dimension)

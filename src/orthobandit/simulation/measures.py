@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.checks import check_positive, check_whole
 from orthobandit._foundation.types import Array, Progress, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError, ProbabilityError
+from orthobandit.errors import Argument, ParameterError, ProbabilityError
 from orthobandit.estimate import Tally
 from orthobandit.estimate.plan import checked_probabilities
 from orthobandit.policy import AnytimeElimination
@@ -122,7 +122,9 @@ def rounds_to_plan(
         raise ParameterError(f"arms is a {type(arms).__name__}; give an ArmSet, such as ArmSet.one_hot(3)")
     check_positive("epsilon", epsilon)
     if sigma > MAX_SIGMA:
-        raise ParameterError(f"sigma={sigma!r} must be at most {MAX_SIGMA:g}; measure rewards in other units")
+        raise ParameterError(
+            Argument("sigma", sigma), f" must be at most {MAX_SIGMA:g}; measure rewards in other units"
+        )
     environment = Environment(
         arms, np.zeros(arms.features.shape[1]), noise=Gaussian(check_positive("sigma", sigma))
     )

@@ -11,7 +11,7 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.random import Words, next_position
 from orthobandit._foundation.registry import WithOwn, make_named
 from orthobandit._foundation.types import Array
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 
 # Which branch of the compiled reward a kind of noise takes. Kinds are numbers, and parameters three floats
 # whatever the kind, so that one compiled loop serves all of them.
@@ -78,7 +78,9 @@ class StudentT(Noise):
     def __post_init__(self) -> None:
         _check_scale("scale", self.scale)
         if not 1 < self.df < np.inf:
-            raise ParameterError(f"df={self.df} must be a finite number > 1; otherwise the noise has no mean")
+            raise ParameterError(
+                Argument("df", self.df), " must be a finite number > 1; otherwise the noise has no mean"
+            )
 
     @property
     def parameters(self) -> tuple[float, float, float]:  # noqa: D102
@@ -120,7 +122,9 @@ class Clipped(Noise):
     def __post_init__(self) -> None:
         _check_scale("sigma", self.sigma)
         if not -np.inf < self.low < self.high < np.inf:
-            raise ParameterError(f"low={self.low} and high={self.high} must be finite with low < high")
+            raise ParameterError(
+                Argument("low", self.low), f" and high={self.high} must be finite with low < high"
+            )
 
     @property
     def parameters(self) -> tuple[float, float, float]:  # noqa: D102
@@ -229,4 +233,4 @@ def add_gaussian(state: Words, mean: float, sigma: float, sums: Array) -> None:
 
 def _check_scale(name: str, value: float) -> None:
     if not 0 <= value < np.inf:
-        raise ParameterError(f"{name}={value} must be a finite number ≥ 0")
+        raise ParameterError(Argument(name, value), " must be a finite number ≥ 0")

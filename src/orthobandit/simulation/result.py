@@ -16,7 +16,7 @@ from orthobandit._foundation.files import whole_file
 from orthobandit._foundation.frames import frame_of, write_columns
 from orthobandit._foundation.json_arrays import brief
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.errors import FileFormatError, ParameterError
+from orthobandit.errors import Argument, FileFormatError, ParameterError
 from orthobandit.policy import Decision
 from orthobandit.showing.charts import COLOURS, axes_for, remove_clutter
 from orthobandit.showing.html import html_table, html_words
@@ -131,7 +131,7 @@ class RunResult:
     def summary(self, levels: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> Summary:
         """Summarise over replications, with quantiles at the given levels in [0, 1]."""
         if not all(0 <= level <= 1 for level in levels):
-            raise ParameterError(f"levels={tuple(levels)} must lie in [0, 1]")
+            raise ParameterError(Argument("levels", tuple(levels)), " must lie in [0, 1]")
         count = self.replications.size
         spread = self.regret.std(axis=0, ddof=1) if count > 1 else np.full(self.checkpoints.size, np.nan)
         # Infinite rather than left out: a policy that seldom declares would otherwise look fast.

@@ -22,6 +22,7 @@ from orthobandit._foundation.pool import MAX_JOBS, in_processes
 from orthobandit._foundation.types import Array, Mask, Progress, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import (
+    Argument,
     DamagedFileWarning,
     FileFormatError,
     NotStoredWarning,
@@ -182,14 +183,14 @@ def _checked_job(
 ) -> Job:
     if isinstance(policy, type):
         raise ParameterError(
-            f"policy={policy.__name__} is a class; pass an object of it: {policy.__name__}()"
+            Argument("policy", policy.__name__), f" is a class; pass an object of it: {policy.__name__}()"
         )
     for method in ("start", "plan", "observe", "decide"):
         if not callable(getattr(policy, method, None)):
-            raise ParameterError(f"policy={policy!r} has no method {method}(); it is not a Policy")
+            raise ParameterError(Argument("policy", policy), f" has no method {method}(); it is not a Policy")
     if not hasattr(policy, "baseline"):
         raise ParameterError(
-            f"policy={policy!r} has no `baseline`; set it to None to tally rewards as they are"
+            Argument("policy", policy), " has no `baseline`; set it to None to tally rewards as they are"
         )
     if not isinstance(environment, Environment):
         raise ParameterError(f"environment is a {type(environment).__name__}; an Environment is needed")
@@ -210,7 +211,7 @@ def checked_checkpoints(checkpoints: ArrayLike, horizon: int | None = None) -> W
     """Return ascending rounds (C,) from at least 1 to at most the horizon, or say what they must be."""
     array = np.asarray(checkpoints)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
-        raise ParameterError(f"checkpoints={array.tolist()!r} must be a list of whole numbers")
+        raise ParameterError(Argument("checkpoints", array.tolist()), " must be a list of whole numbers")
     last = int(array[-1]) if horizon is None else horizon
     if array[0] < 1 or array[-1] > last or np.any(np.diff(array) <= 0):
         raise ParameterError(

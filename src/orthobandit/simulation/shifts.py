@@ -39,7 +39,7 @@ from orthobandit._foundation.checks import check_positive
 from orthobandit._foundation.random import stream
 from orthobandit._foundation.registry import WithOwn, make_named
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.simulation.adversaries import Adaptive, CancelBest, PushLeader, ReactToLast
 
 # Paths are made in aligned pieces of this many rounds, so that no way of cutting them changes a number.
@@ -94,7 +94,7 @@ class Oblivious(ABC):
         (count,) array
         """
         if start < 0 or count < 0:
-            raise ParameterError(f"start={start} and count={count} must not be negative")
+            raise ParameterError(Argument("start", start), f" and count={count} must not be negative")
         self.require(start + count)
         chunks = range(start // CHUNK_ROUNDS, -(-(start + count) // CHUNK_ROUNDS))
         parts = [self.chunk(index, seed=seed, replication=replication) for index in chunks]
@@ -183,9 +183,9 @@ class RandomWalk(Oblivious):
     def __post_init__(self) -> None:
         check_finite(step=self.step)
         if self.step < 0:
-            raise ParameterError(f"step={self.step} must not be negative")
+            raise ParameterError(Argument("step", self.step), " must not be negative")
         if self.limit is not None and not 0 < self.limit < np.inf:
-            raise ParameterError(f"limit={self.limit} must be a finite number > 0")
+            raise ParameterError(Argument("limit", self.limit), " must be a finite number > 0")
 
     @property
     def bound(self) -> float:  # noqa: D102
@@ -250,7 +250,7 @@ class Limited(Oblivious):
 
     def __post_init__(self) -> None:
         if not 0 <= self.limit < np.inf:
-            raise ParameterError(f"limit={self.limit} must be a finite number ≥ 0")
+            raise ParameterError(Argument("limit", self.limit), " must be a finite number ≥ 0")
         _adopt(self, self.shift)
 
     @property
@@ -264,7 +264,9 @@ class Limited(Oblivious):
 
 def _adopt(wrapper: Oblivious, shift: Any) -> None:
     if not isinstance(shift, Oblivious):
-        raise ParameterError(f"shift={shift!r} is not an oblivious shift; adaptive ones take their own limit")
+        raise ParameterError(
+            Argument("shift", shift), " is not an oblivious shift; adaptive ones take their own limit"
+        )
     object.__setattr__(wrapper, "is_shared", shift.is_shared)
     object.__setattr__(wrapper, "length", shift.length)
 
@@ -273,7 +275,7 @@ def check_finite(**settings: float | Sequence[float] | Array) -> None:
     """Raise unless every setting, a number or several, is finite."""
     for name, value in settings.items():
         if not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
-            raise ParameterError(f"{name}={value!r} must be finite")
+            raise ParameterError(Argument(name, value), " must be finite")
 
 
 Shift = Oblivious | Adaptive
@@ -385,7 +387,7 @@ class Seasonal(Formula):
     def __post_init__(self) -> None:
         check_finite(amplitude=self.amplitude, weekend=self.weekend)
         if self.day < 1:
-            raise ParameterError(f"day={self.day} must be at least one round")
+            raise ParameterError(Argument("day", self.day), " must be at least one round")
 
     @property
     def bound(self) -> float:  # noqa: D102
@@ -406,7 +408,9 @@ class Jumps(Formula):
 
     def __post_init__(self) -> None:
         if self.every < 1 or not self.levels:
-            raise ParameterError(f"every={self.every} and levels={self.levels}; both must hold at least one")
+            raise ParameterError(
+                Argument("every", self.every), f" and levels={self.levels}; both must hold at least one"
+            )
         check_finite(levels=self.levels)
 
     @property

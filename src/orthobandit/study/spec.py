@@ -72,7 +72,7 @@ def make(what: str, kind: str, settings: Mapping[str, Any], keys: tuple[str, ...
         hidden = ELSEWHERE if what == "instance" else set()
         return make_named(what, KINDS[what], kind, plain, hidden=hidden)
     except SettingError as error:
-        raise SpecError(str(error), (*keys, error.key) if error.key else keys) from None
+        raise SpecError(error, (*keys, error.key) if error.key else keys) from None
 
 
 MAX_CELLS = 10**6  # each becomes a file: more would burden the file system for hours
@@ -198,7 +198,7 @@ class Sweep:
         try:
             self._marks()
         except InputError as error:
-            raise SpecError(str(error), ("checkpoints",)) from None
+            raise SpecError(error, ("checkpoints",)) from None
         for what, parts in (
             ("policies", self.policies),
             ("instances", self.instances),
@@ -220,7 +220,7 @@ class Sweep:
                 if isinstance(shift, Oblivious):
                     shift.require(self.horizon)
             except InputError as error:
-                raise SpecError(str(error), ("shifts", name)) from None
+                raise SpecError(error, ("shifts", name)) from None
         for name, part in self.instances.items():
             instance: Environment = part.make("instance", ("instances", name))
             instance.moved(next(iter(shifts.values())), noise)
@@ -308,7 +308,7 @@ def _check_whole(name: str, value: object, least: int, most: int | None = None) 
     try:
         check_whole(name, value, least, most)
     except ParameterError as error:
-        raise SpecError(str(error), (name,)) from None
+        raise SpecError(error, (name,)) from None
 
 
 def environment_of(settings: dict[str, Any]) -> Environment:

@@ -22,7 +22,7 @@ from orthobandit._foundation.extras import optional_package
 from orthobandit._foundation.frames import frame_of, write_columns
 from orthobandit._foundation.pool import MAX_JOBS, in_processes
 from orthobandit._foundation.types import Progress
-from orthobandit.errors import NotStoredWarning, OutputError, ParameterError, StudyError
+from orthobandit.errors import Argument, NotStoredWarning, OutputError, ParameterError, StudyError
 from orthobandit.showing.charts import COLOURS, axes_for, remove_clutter
 from orthobandit.showing.html import html_table
 from orthobandit.study.cells import Cache, Cell, Tables, describe, timed
@@ -389,7 +389,8 @@ def run_sweep(
     """
     if not isinstance(study, Sweep):
         raise ParameterError(
-            f"study={study!r} is not a Sweep; orthobandit.study.read_spec(path) makes one from a TOML file"
+            Argument("study", study),
+            " is not a Sweep; orthobandit.study.read_spec(path) makes one from a TOML file",
         )
     cells = study.cells()
     if out is None:

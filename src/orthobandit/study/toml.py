@@ -99,7 +99,7 @@ def _expanded(name: str, what: str, entry: Any, keys: tuple[str, ...]) -> dict[s
     try:
         maker_of(what, KINDS[what], kind)
     except SettingError as error:
-        raise SpecError(str(error), (*keys, "kind") if "kind" in entry else keys) from None
+        raise SpecError(error, (*keys, "kind") if "kind" in entry else keys) from None
     settings = {key: value for key, value in entry.items() if key not in {"kind", "grid"}}
     grid = entry.get("grid", {})
     if not isinstance(grid, Mapping) or not all(

@@ -14,7 +14,7 @@ import math
 from fractions import Fraction
 
 from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 
 LEAST_EPSILON = 1e-150  # ε whose square is still a number
 
@@ -63,7 +63,7 @@ def error_bound(L: float, M: float, rounds: int, delta: float, dimension: int, *
     """
     for name, value in (("L", L), ("M", M)):
         if not value >= 0:
-            raise ParameterError(f"{name}={value!r} must be a number ≥ 0, the square of a norm")
+            raise ParameterError(Argument(name, value), " must be a number ≥ 0, the square of a norm")
     t = check_whole("rounds", rounds)
     d = check_whole("dimension", dimension)
     log_inverse = -math.log(check_fraction("delta", delta))
@@ -87,7 +87,7 @@ def error_rounds(
     """
     if check_positive("epsilon", epsilon) < LEAST_EPSILON:
         raise ParameterError(
-            f"epsilon={epsilon!r} must be at least {LEAST_EPSILON:g}: its square is in the bound"
+            Argument("epsilon", epsilon), f" must be at least {LEAST_EPSILON:g}: its square is in the bound"
         )
     if not (math.isfinite(L) and math.isfinite(M)):
         return None

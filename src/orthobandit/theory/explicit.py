@@ -8,7 +8,7 @@ units: ‖x‖, ‖θ‖, |ν| ≤ 1 and 1-sub-Gaussian noise.
 import math
 
 from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 
 __all__ = [
     "cauchy_schwarz_bound",
@@ -159,7 +159,7 @@ def explicit_error_bound(
     """
     for name, value in (("L", L), ("M", M)):
         if not value >= 0:
-            raise ParameterError(f"{name}={value!r} must be a number ≥ 0, the square of a norm")
+            raise ParameterError(Argument(name, value), " must be a number ≥ 0, the square of a norm")
     t = check_whole("rounds", rounds)
     r = check_whole("dimension", dimension)
     B = check_positive("level", level)

@@ -10,7 +10,7 @@ from orthobandit._foundation.linalg import whitened
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
 from orthobandit.design import Design, contrast_design, earning_design
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 
 FREE = 1e-9  # what the best arm costs, as part of the smallest gap: the solver needs positive costs
 
@@ -120,12 +120,13 @@ def _level(delta: float, error: float | None, sigma: float) -> float:
     check_fraction("delta", delta)
     check_positive("sigma", sigma)
     if delta >= 0.5:
-        raise ParameterError(f"delta={delta} must be below 1/2: a guess would do")
+        raise ParameterError(Argument("delta", delta), " must be below 1/2: a guess would do")
     e = delta if error is None else error
     if not 0.0 <= e <= delta:
         raise ParameterError(
-            f"error={error} must lie between 0 and delta={delta}: a method that keeps δ on every instance"
-            " keeps it on this one"
+            Argument("error", error),
+            f" must lie between 0 and delta={delta}: a method that keeps δ on every instance"
+            " keeps it on this one",
         )
     wrong = e * math.log(e / delta) if e > 0 else 0.0
     return 2.0 * sigma**2 * ((1.0 - e) * math.log((1.0 - e) / delta) + wrong)

@@ -12,7 +12,6 @@ from orthobandit.cli import main
 from orthobandit.cli.analyse import (
     cap,
     duration,
-    flag_words,
     guardrail,
     probabilities,
     ratio,
@@ -20,7 +19,7 @@ from orthobandit.cli.analyse import (
     rules_of,
     split,
 )
-from orthobandit.errors import OutputError, ParameterError
+from orthobandit.errors import Argument, OutputError, ParameterError
 from orthobandit.logs import Analysis, Quantile, Question, Ratio, Summary
 
 LOG = ["analyse", "log.csv", "--arm", "variant", "--reward", "clicked"]
@@ -203,7 +202,7 @@ def test_columns_must_be_named_unless_the_format_names_them(called, capsys):
 
 
 def test_what_the_library_refuses_is_said_of_the_flag(called, capsys):
-    called.answer = ParameterError("covariates='agee' is not a column; did you mean 'age'?")
+    called.answer = ParameterError(Argument("covariates", "agee"), " is not a column; did you mean 'age'?")
     assert main([*LOG, "--covariate", "x", "--covariate", "agee"]) == 2
     shown = capsys.readouterr()
     assert "--covariate agee is not a column; did you mean 'age'?" in " ".join(shown.err.split())
@@ -282,9 +281,3 @@ def test_rules_have_a_name_or_are_their_own():
     assert rule("B if z <= 1 else A") == ("B if z <= 1 else A", "B if z <= 1 else A")
     with pytest.raises(ParameterError, match="--rule is given twice for 'x'"):
         rules_of([("x", "A"), ("x", "B")])
-
-
-def test_python_that_a_reader_is_to_write_keeps_its_words():
-    assert flag_words("np.savez(path, action=…, reward=…)") == "np.savez(path, action=…, reward=…)"
-    assert flag_words("name the arm with arm='page'") == "name the arm with --arm page"
-    assert flag_words("say cumulative=True (--cumulative)") == "say --cumulative"

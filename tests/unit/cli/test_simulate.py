@@ -173,7 +173,7 @@ def test_wrong_input_is_named_and_exits_with_2(capsys, arguments, said):
         (["--arms", "1000000"], "--arms 1000000 is too many: one-hot features of K arms are K × K numbers"),
         (["--arms", "0"], "--arms 0 must be a whole number of at least 1"),
         (["--gap", "nan"], "--gap nan must be finite"),
-        (["--means", "nan", "1"], "means=[nan, 1.0] must be a list of finite numbers"),
+        (["--means", "nan", "1"], "--means nan 1.0 must be a list of finite numbers"),
     ],
 )
 def test_wrong_one_hot_arms_are_named(capsys, arguments, said):

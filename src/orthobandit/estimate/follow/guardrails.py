@@ -16,7 +16,7 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_choice
 from orthobandit._foundation.types import Array, Mask
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.estimate import Plan
 from orthobandit.estimate.follow.rounds import GapIntervals
 
@@ -48,13 +48,14 @@ class Guardrail:
     def __post_init__(self) -> None:
         check_choice("worse", self.worse, SIDES)
         if not isinstance(self.metric, str):
-            raise ParameterError(f"metric={self.metric!r} must be the name of a metric")
+            raise ParameterError(Argument("metric", self.metric), " must be the name of a metric")
         if not _is_number(self.margin) or not 0 <= self.margin < np.inf:
-            raise ParameterError(f"margin={self.margin!r} must be a finite number of at least 0")
+            raise ParameterError(Argument("margin", self.margin), " must be a finite number of at least 0")
         if self.harm is not None and not (_is_number(self.harm) and 0 < self.harm < np.inf):
             raise ParameterError(
-                f"harm={self.harm!r} must be a finite number above 0, or left out: no finite experiment shows"
-                " that an arm does no harm at all"
+                Argument("harm", self.harm),
+                " must be a finite number above 0, or left out: no finite experiment shows"
+                " that an arm does no harm at all",
             )
 
     @property

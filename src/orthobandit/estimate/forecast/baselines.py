@@ -14,7 +14,7 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
 from orthobandit._foundation.registry import WithOwn
-from orthobandit.errors import ForecastError, ParameterError
+from orthobandit.errors import Argument, ForecastError, ParameterError
 from orthobandit.estimate.forecast import compiled as steps
 from orthobandit.estimate.forecast.compiled import Recipe
 from orthobandit.estimate.forecast.contract import (
@@ -41,7 +41,7 @@ class Baseline(Protocol):
 def check_baseline(baseline: object) -> None:
     """Raise :class:`ParameterError` unless `baseline` makes forecasters."""
     if not callable(getattr(baseline, "forecaster", None)):
-        raise ParameterError(f"baseline={baseline!r} must have a method `forecaster`")
+        raise ParameterError(Argument("baseline", baseline), " must have a method `forecaster`")
 
 
 @dataclass(frozen=True)

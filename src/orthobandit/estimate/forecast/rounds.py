@@ -9,7 +9,7 @@ import numpy as np
 
 from orthobandit._foundation.json_arrays import unpacked
 from orthobandit._foundation.types import Array, Mask
-from orthobandit.errors import ForecastError, ParameterError
+from orthobandit.errors import Argument, ForecastError, ParameterError
 from orthobandit.estimate.forecast.baselines import Baseline
 from orthobandit.estimate.forecast.contract import CompiledForecaster, Covariates, Forecast
 
@@ -165,8 +165,9 @@ def check_restartable(baseline: Baseline) -> None:
         baseline.forecaster(memory)  # type: ignore[call-arg]
     except (TypeError, ParameterError) as error:
         raise ParameterError(
-            f"baseline={baseline!r} cannot go on after a restart ({error}); give one that can, such as"
-            " AutoRegression or CovariateRegression, or use Experiment.memory"
+            Argument("baseline", baseline),
+            f" cannot go on after a restart ({error}); give one that can, such as"
+            " AutoRegression or CovariateRegression, or use Experiment.memory",
         ) from None
 
 

@@ -10,7 +10,7 @@ from math import copysign
 import numpy as np
 
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.errors import InputError
+from orthobandit.errors import Argument, InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, ContrastSequence
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower
@@ -88,8 +88,9 @@ def confidence_of(
     room = 1e-9 * (bounds[1] - bounds[0])
     if least < bounds[0] - room or most > bounds[1] + room:
         raise InputError(
-            f"bounds={bounds!r} do not hold column {asked.name!r}: its values run from {least:g} to {most:g};"
-            " declare a range that holds all of them, beforehand"
+            Argument("bounds", bounds),
+            f" do not hold column {asked.name!r}: its values run from {least:g} to {most:g};"
+            " declare a range that holds all of them, beforehand",
         )
     return Bounded(bounds[0] - offset, bounds[1] - offset)
 

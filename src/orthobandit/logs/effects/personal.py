@@ -3,7 +3,7 @@
 import numpy as np
 
 from orthobandit._foundation.types import Array
-from orthobandit.errors import InputError
+from orthobandit.errors import Argument, InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence
 from orthobandit.estimate.follow.rules import RuleCells, RuleMeasure, RuleScores, follow_rules, rows_changed
 from orthobandit.estimate.health.sample_ratio import ALARM, totals_p_value
@@ -61,8 +61,9 @@ def _confidence(gathered: GatheredRules, question: Question) -> Confidence:
     room = 1e-9 * (bounds[1] - bounds[0])
     if least < bounds[0] - room or most > bounds[1] + room:
         raise InputError(
-            f"bounds={bounds!r} do not hold column {question.reward!r}: its values run from {least:g} to"
-            f" {most:g}; declare a range that holds all of them, beforehand"
+            Argument("bounds", bounds),
+            f" do not hold column {question.reward!r}: its values run from {least:g} to"
+            f" {most:g}; declare a range that holds all of them, beforehand",
         )
     return Bounded(bounds[0] - offset, bounds[1] - offset)
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.types import Array, Mask
-from orthobandit.errors import LabelError, ProbabilityError
+from orthobandit.errors import Argument, LabelError, ProbabilityError
 from orthobandit.estimate.follow.averages import Aim, Score
 from orthobandit.estimate.follow.cells import Cells
 from orthobandit.estimate.plan import checked_probabilities
@@ -37,7 +37,10 @@ def aim_of(cells: Cells, wanted: Mapping[str, float] | ArrayLike) -> Aim:
         given = np.zeros(len(cells.arms))
         for label, probability in wanted.items():
             if label not in cells.arms.labels:
-                raise LabelError(f"value: {label!r} is not an arm; {nearest(label, cells.arms.labels)}")
+                raise LabelError(
+                    Argument("value", ending=""),
+                    f": {label!r} is not an arm; {nearest(label, cells.arms.labels)}",
+                )
             given[cells.arms.index(label)] = probability
         wanted = given
     q = checked_probabilities(wanted)

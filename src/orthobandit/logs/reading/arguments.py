@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.checks import check_choice, check_delta, check_positive, nearest
-from orthobandit.errors import InputError, ParameterError, RewardError
-from orthobandit.logs.question import BASELINES, MISSING, OBSERVED, SUMMARY_COLUMNS, Question
-from orthobandit.logs.reading.clock import PER_SECOND, is_there
+from orthobandit.errors import Argument, InputError, ParameterError, RewardError
+from orthobandit.logs.question import METRICS, OBSERVED, ROLES, Kind, Question
+from orthobandit.logs.reading.clock import is_there
 from orthobandit.logs.reading.csv_and_parquet import check_header, check_separator
 from orthobandit.logs.reading.rows import to_float
 from orthobandit.logs.reading.source import Opened, encode_keys, first_row
@@ -19,8 +19,11 @@ from orthobandit.showing.text import visible
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d{1,3}(\.?\d{3})*,\d+\s*")
 STATE = (
     "name the columns with each arm's probability (probabilities), or a plan column and its plans (plan,"
-    " plans), or the same split for all rows (split, e.g. split='equal')"
+    " plans), or the same split for all rows (split, e.g. ",
+    Argument("split", "equal"),
+    ")",
 )
+NEEDS_TIME = (" needs a time column; name it with ", Argument("time"))
 
 
 def check_question(opened: Opened, question: Question) -> None:
@@ -28,15 +31,15 @@ def check_question(opened: Opened, question: Question) -> None:
     # What needs no look at the log comes first: a slip should not wait for a large file to be opened.
     check_options(question)
     check_separator(opened.name, list(opened.schema))
-    for role, name in _roles(question):
+    for role, name in question.roles:
         if name not in opened.schema:
             _refuse_unknown(opened, role, name)
         check_header(opened.name, name, opened.headers)
     # A header without rows has columns, so this comes after they were found.
     if not len(opened.sample):
         raise InputError(f"{opened.name} has no rows; one row per draw is needed")
-    for role, name in _roles(question):
-        if role in NUMBERS:
+    for role, name in question.roles:
+        if ROLES[role].is_number:
             _check_number(opened, role, name)
 
 
@@ -45,10 +48,13 @@ def _refuse_unknown(opened: Opened, role: str, name: str) -> None:
     # The engine takes a later line for the header if the first has another number of fields than most.
     if any(name in header for header in opened.headers):
         raise InputError(
-            f"{role}={name!r}: the first line of {opened.name} names this column, but lines differ in their"
-            " number of fields, so a later one was taken for the header; mend the lines"
+            Argument(role, name),
+            f": the first line of {opened.name} names this column, but lines differ in their"
+            " number of fields, so a later one was taken for the header; mend the lines",
         )
-    raise InputError(f"{role}={name!r}: {opened.name} has no such column; {nearest(name, opened.schema)}")
+    raise InputError(
+        Argument(role, name), f": {opened.name} has no such column; {nearest(name, opened.schema)}"
+    )
 
 
 def check_options(question: Question) -> None:
@@ -62,91 +68,52 @@ def check_options(question: Question) -> None:
     _check_repeats(question)
 
 
-NUMBERS = (
-    "reward",
-    "metrics",
-    "quantiles",
-    "guardrails",
-    "noninferiority",
-    "ratios",
-    "covariates",
-    "context",
-    "probabilities",
-    *SUMMARY_COLUMNS,
-)
 MAX_CONTEXT_COLUMNS = 8  # columns: sums of all products of four are needed
-# What is not asked of effects that differ from visitor to visitor.
-NOT_OF_RULES = (
-    "arms",
-    "covariates",
-    "segment",
-    "metrics",
-    "quantiles",
-    "guardrails",
-    "noninferiority",
-    "ratios",
-    "caps",
-    "summary",
-)
-# What needs single rows, which a summary does not have.
-OF_ROWS = ("unit", "window", "covariates", "metrics", "quantiles", "ratios", "caps")
-
-
-def _roles(question: Question) -> list[tuple[str, str]]:
-    """Return the role of every column."""
-    roles = [("arm", question.arm)]
-    roles += (
-        [("reward", question.reward)] if question.summary is None else [*question.summary.columns.items()]
-    )
-    for role in ("time", "plan", "unit", "segment"):
-        name = getattr(question, role)
-        roles += [] if name is None else [(role, name)]
-    roles += [
-        (role, name)
-        for role in ("probabilities", "covariates", "context", "metrics")
-        for name in getattr(question, role)
-    ]
-    roles += [("quantiles", one.metric) for one in question.quantiles]
-    roles += [("guardrails", one.metric) for one in question.guardrails]
-    margins = [name for name in question.noninferiority if name not in question.ratio_names]
-    # In a summary the metric is the mean, which has its role.
-    roles += [("noninferiority", name) for name in margins if question.summary is None]
-    roles += [("ratios", side) for one in question.ratios for side in (one.numerator, one.denominator)]
-    return roles
 
 
 def _check_settings(question: Question) -> None:
     """Refuse options with values out of range, or for columns that are no metrics."""
-    check_choice("missing", question.missing, MISSING)
-    check_choice("baseline", question.baseline, BASELINES)
-    if question.time_unit is not None:
-        check_choice("time_unit", question.time_unit, PER_SECOND)
-        if question.time is None:
-            raise ParameterError(f"time_unit={question.time_unit!r} needs a time column; name it with time=")
+    for name, role in ROLES.items():
+        if role.kind is Kind.CHOICE and getattr(question, name) is not None:
+            check_choice(name, getattr(question, name), role.choices)
+    if question.time_unit is not None and question.time is None:
+        raise ParameterError(Argument("time_unit", question.time_unit), *NEEDS_TIME)
     check_delta(question.delta)
     for name, cap in (question.caps or {}).items():
         if name not in question.measured:
-            raise ParameterError(f"caps: {name!r} is not a metric; {nearest(name, question.measured)}")
+            raise ParameterError(
+                Argument("caps", ending=""), f": {name!r} is not a metric; {nearest(name, question.measured)}"
+            )
         if not math.isfinite(cap):
-            raise ParameterError(f"caps: the cap {cap!r} of {name!r} must be a finite number")
+            raise ParameterError(
+                Argument("caps", ending=""), f": the cap {cap!r} of {name!r} must be a finite number"
+            )
     for name, margin in question.noninferiority.items():
         if not (math.isfinite(margin) and margin):
             raise ParameterError(
-                f"noninferiority: the margin {margin!r} of {name!r} must be a finite number other than 0: by"
-                " how much the metric may rise, or with a minus sign, fall"
+                Argument("noninferiority", ending=""),
+                f": the margin {margin!r} of {name!r} must be a finite number other than 0: by"
+                " how much the metric may rise, or with a minus sign, fall",
             )
     for name, bounds in question.ranges.items():
         if name not in question.measured:
-            raise ParameterError(f"bounds: {name!r} is not a metric; {nearest(name, question.measured)}")
+            raise ParameterError(
+                Argument("bounds", ending=""),
+                f": {name!r} is not a metric; {nearest(name, question.measured)}",
+            )
         if not bounds[0] < bounds[1]:
-            raise ParameterError(f"bounds={bounds!r} of {name!r} must be a smaller and a larger number")
+            raise ParameterError(
+                Argument("bounds", bounds), f" of {name!r} must be a smaller and a larger number"
+            )
 
 
 def _check_ratios(question: Question) -> None:
     """Refuse ratios that are 1 whatever happens."""
     for one in question.ratios:
         if one.numerator == one.denominator:
-            raise ParameterError(f"ratios: {one.name!r} is the same column twice, and always 1")
+            raise ParameterError(
+                Argument("ratios", ending=""), f": {one.name!r} is the same column twice, and always 1"
+            )
 
 
 def _check_summary(question: Question) -> None:
@@ -155,7 +122,8 @@ def _check_summary(question: Question) -> None:
     if summary is None:
         if question.split == OBSERVED:
             raise ParameterError(
-                f"split={OBSERVED!r} is for aggregated data; for a log of rows, state the probabilities"
+                Argument("split", OBSERVED),
+                " is for aggregated data; for a log of rows, state the probabilities",
             )
         return
     if (summary.variance is None) == (summary.std is None):
@@ -163,11 +131,11 @@ def _check_summary(question: Question) -> None:
             "a summary needs n, mean, and one of variance and std: the columns with the count, the mean and"
             " the spread of the values of each arm and period"
         )
-    for name in OF_ROWS:
-        if getattr(question, name):
+    for name, role in ROLES.items():
+        if role.is_of_rows and getattr(question, name):
             raise ParameterError(
-                f"{name}={getattr(question, name)!r} needs single rows; a summary has counts, means and"
-                " variances of one metric alone"
+                Argument(name, getattr(question, name)),
+                " needs single rows; a summary has counts, means and variances of one metric alone",
             )
     others = {*(one.metric for one in question.guardrails), *question.noninferiority} - {question.reward}
     if others:
@@ -177,8 +145,11 @@ def _check_summary(question: Question) -> None:
         )
     if question.split == OBSERVED and question.bounds is not None and not question.asymptotic:
         raise ParameterError(
-            f"bounds={question.bounds!r}: exact intervals need the probabilities that arms were drawn with;"
-            " declare them (split=), or say asymptotic=True"
+            Argument("bounds", question.bounds),
+            ": exact intervals need the probabilities that arms were drawn with; declare them (",
+            Argument("split"),
+            "), or say ",
+            Argument("asymptotic", True),
         )
 
 
@@ -191,16 +162,16 @@ def _check_stated(question: Question) -> None:
     }
     given = [name for name, is_given in ways.items() if is_given]
     if not given:
-        raise ParameterError(f"the probabilities that arms were drawn with are not stated; {STATE}")
+        raise ParameterError("the probabilities that arms were drawn with are not stated; ", *STATE)
     if len(given) > 1:
         raise ParameterError(f"probabilities are stated twice, by {' and by '.join(given)}; keep one")
     if (question.plan is None) != (question.plans is None):
         lacking = "plans (a file or a mapping)" if question.plans is None else "plan (a column)"
         raise ParameterError(f"plan and plans belong together; {lacking} is not given")
     if isinstance(question.split, Mapping) and not question.split:
-        raise ParameterError("split={} names no arms; give a probability for each")
+        raise ParameterError(Argument("split", {}), " names no arms; give a probability for each")
     if isinstance(question.split, str) and question.split not in ("equal", OBSERVED):
-        raise ParameterError(f"split={question.split!r} must be 'equal' or {{arm: probability}}")
+        raise ParameterError(Argument("split", question.split), " must be 'equal' or {arm: probability}")
 
 
 def _check_combinations(question: Question) -> None:
@@ -208,54 +179,58 @@ def _check_combinations(question: Question) -> None:
     if question.window is not None:
         window = check_positive("window", question.window)
         if question.unit is None:
-            raise ParameterError("window= is how long the rows of a unit add up; name the unit with unit=")
+            raise ParameterError(
+                Argument("window"),
+                " is how long the rows of a unit add up; name the unit with ",
+                Argument("unit"),
+            )
         if question.time is None:
-            raise ParameterError(f"window={window!r} needs a time column; name it with time=")
+            raise ParameterError(Argument("window", window), *NEEDS_TIME)
     if question.bucket is not None and question.time is None:
-        raise ParameterError(f"bucket={question.bucket!r} needs a time column; name it with time=")
+        raise ParameterError(Argument("bucket", question.bucket), *NEEDS_TIME)
 
 
 def _check_context(question: Question) -> None:
     """Refuse rules without context, too much context, and options that do not go with it."""
     if question.rules and not question.context:
         raise ParameterError(
-            f"rules ({', '.join(question.rules)}) look at columns of the log; name them with context="
+            Argument("rules", ending=""),
+            f" ({', '.join(question.rules)}) look at columns of the log; name them with ",
+            Argument("context"),
         )
     if len(question.context) > MAX_CONTEXT_COLUMNS:
         raise ParameterError(
             f"context names {len(question.context)} columns; effects may depend on {MAX_CONTEXT_COLUMNS} at"
             " most: keep those that rules look at"
         )
-    given = [name for name in NOT_OF_RULES if question.context and getattr(question, name)]
+    given = [
+        name
+        for name in (*(name for name, role in ROLES.items() if role.is_of_all), "summary")
+        if question.context and getattr(question, name)
+    ]
     if given:
         raise ParameterError(
-            f"context={question.context!r} and {given[0]}: effects that depend on who comes are judged for"
-            f" the reward, by rules; leave out {given[0]}, or ask for it in an analysis without context"
+            Argument("context", question.context),
+            f" and {given[0]}: effects that depend on who comes are judged for"
+            f" the reward, by rules; leave out {given[0]}, or ask for it in an analysis without context",
         )
 
 
 def _check_repeats(question: Question) -> None:
     """Refuse a column with two roles; a metric may be named twice, and is counted once."""
     seen: dict[str, str] = {}
-    for role, name in _roles(question):
+    for role, name in question.roles:
         before = seen.setdefault(name, role)
         both = {before, role}
         # A metric may be reward, guardrail and part of a ratio at once. A covariate that is also the reward
         # would explain it away.
-        if before != role and not both <= {
-            "reward",
-            "metrics",
-            "quantiles",
-            "guardrails",
-            "noninferiority",
-            "ratios",
-        }:
+        if before != role and not all(name == "reward" or ROLES[name].group == METRICS for name in both):
             raise ParameterError(f"the column {name!r} is named twice, as {before} and as {role}")
     for role in ("probabilities", "covariates", "context"):
         names = getattr(question, role)
         for name in names:
             if names.count(name) > 1:
-                raise ParameterError(f"{role} names the column {name!r} twice")
+                raise ParameterError(Argument(role, ending=""), f" names the column {name!r} twice")
 
 
 def _check_number(opened: Opened, role: str, name: str) -> None:
@@ -263,9 +238,8 @@ def _check_number(opened: Opened, role: str, name: str) -> None:
     kind = opened.schema[name]
     if kind.is_numeric() or kind.is_boolean():
         return
-    held = f"{role}={name!r} holds {kind} values, not numbers"
     if not kind.is_string():
-        raise InputError(f"{held}; convert the column")
+        raise InputError(Argument(role, name), f" holds {kind} values, not numbers; convert the column")
     values = [value for value in opened.sample[name].to_pylist() if value is not None]
     texts = [
         (row, value) for row, value in enumerate(opened.sample[name].to_pylist(), 1) if not _is_number(value)
@@ -273,23 +247,26 @@ def _check_number(opened: Opened, role: str, name: str) -> None:
     # Only if all that are no numbers look so: in a column of text one such value proves nothing.
     if texts and all(DECIMAL_COMMA.fullmatch(value) for _, value in texts):
         raise InputError(
-            f"{role}={name!r} holds numbers with a comma, such as {texts[0][1]!r}; write them with a point"
+            Argument(role, name),
+            f" holds numbers with a comma, such as {texts[0][1]!r}; write them with a point",
         )
     answers = sorted(set(values))
     if len(texts) == len(values) and len(answers) == 2:
         raise InputError(
-            f"{role}={name!r} holds the words {answers[0]!r} and {answers[1]!r}; write 1 for the one that"
-            " counts and 0 for the other"
+            Argument(role, name),
+            f" holds the words {answers[0]!r} and {answers[1]!r}; write 1 for the one that"
+            " counts and 0 for the other",
         )
     if not values:
-        raise InputError(f"{role}={name!r} has no value in the first {len(opened.sample):,} rows")
+        raise InputError(Argument(role, name), f" has no value in the first {len(opened.sample):,} rows")
     if not texts:
-        raise InputError(f"{role}={name!r} holds text; convert the column to numbers")
+        raise InputError(Argument(role, name), " holds text; convert the column to numbers")
     row, value = texts[0]
     where = f", first in row {row}" if opened.is_ordered else ""
     raise InputError(
-        f"{role}={name!r} holds text that is not a number, such as {value!r}{where}; mend these values, or"
-        " leave them empty where there is none"
+        Argument(role, name),
+        f" holds text that is not a number, such as {value!r}{where}; mend these values, or"
+        " leave them empty where there is none",
     )
 
 
@@ -344,10 +321,17 @@ def _refuse_column(opened: Opened, question: Question, name: str, where: str, sh
     if is_covariate:
         what = "column of the context" if name in question.context else "covariate"
     remedy = (
-        f"missing='drop' leaves these rows out, or fill the {what} with a constant"
+        (Argument("missing", "drop"), f" leaves these rows out, or fill the {what} with a constant")
         if is_covariate
-        else "choose missing='zero' (no value means nothing came of it) or missing='drop' (rows are left out,"
-        " which biases effects if what is missing depends on the arm)"
+        else (
+            "choose ",
+            Argument("missing", "zero"),
+            " (no value means nothing came of it) or ",
+            Argument("missing", "drop"),
+            " (rows are left out, which biases effects if what is missing depends on the arm)",
+        )
     )
     error = InputError if is_covariate else RewardError
-    raise error(f"the {what} {name!r} is missing or not finite in {shares} of {opened.name}{where}; {remedy}")
+    raise error(
+        f"the {what} {name!r} is missing or not finite in {shares} of {opened.name}{where}; ", *remedy
+    )

@@ -17,10 +17,10 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_choice, check_positive
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.errors import InputError, ParameterError
+from orthobandit.errors import Argument, InputError, ParameterError
 from orthobandit.estimate.follow.cells import Cells, time_words
 from orthobandit.estimate.follow.rules import RuleCells
-from orthobandit.logs.question import Question
+from orthobandit.logs.question import PER_SECOND, Question
 from orthobandit.logs.reading.source import Opened, ibis
 
 HOUR = 3600.0
@@ -35,7 +35,6 @@ MAX_DOUBLINGS = 50  # doublings at most: 10¹⁸ units
 DAY_OR_MONTH = re.compile(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b")
 MONTHS = 12
 # Numbers that count time since 1970: how many of each are a second, and what they are called.
-PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 # From the first of these years to the second, numbers are taken for times: seconds since 1970. The four units
 # are a thousand apart, so no number fits two of them.
@@ -130,8 +129,10 @@ def when_of(opened: Opened, name: str, unit: str | None = None) -> tuple[Any, bo
     if unit is not None:
         if not kind.is_numeric():
             raise ParameterError(
-                f"time_unit={unit!r} is for times given as numbers; time={name!r} is of type {kind}: leave it"
-                " out"
+                Argument("time_unit", unit),
+                " is for times given as numbers; ",
+                Argument("time", name),
+                f" is of type {kind}: leave it out",
             )
         column = column.cast("float64")
         return ibis().ifelse(is_there(column), column / PER_SECOND[unit], None), True
@@ -147,7 +148,9 @@ def when_of(opened: Opened, name: str, unit: str | None = None) -> tuple[Any, bo
         return ibis().ifelse(is_there(column), column, None), False
     if kind.is_integer() or kind.is_decimal():
         return column.cast("float64"), False
-    raise InputError(f"time={name!r} is of type {kind}; a timestamp, a date, ISO text or a number is needed")
+    raise InputError(
+        Argument("time", name), f" is of type {kind}; a timestamp, a date, ISO text or a number is needed"
+    )
 
 
 def is_there(value: Any) -> Any:
@@ -206,7 +209,7 @@ def clock_of(opened: Opened, question: Question) -> Clock:
         return Clock(None)
     when, is_clock = when_of(opened, question.time, question.time_unit)
     if is_clock and question.window is not None and question.window != int(question.window):
-        raise ParameterError(f"window={question.window!r} must be a whole number of seconds")
+        raise ParameterError(Argument("window", question.window), " must be a whole number of seconds")
     if question.bucket is not None:
         width = _given_width(question.bucket, is_clock=is_clock)
         return Clock(question.time, is_clock, width, MONDAY if is_clock and width == WEEK else 0.0)
@@ -245,11 +248,13 @@ def _given_width(bucket: str | float, *, is_clock: bool) -> float:
     """Return the width of a bucket that was asked for by name or as a number."""
     if isinstance(bucket, str):
         if not is_clock:
-            raise ParameterError(f"bucket={bucket!r} is for times; the time column holds numbers: give one")
+            raise ParameterError(
+                Argument("bucket", bucket), " is for times; the time column holds numbers: give one"
+            )
         return WIDTHS[check_choice("bucket", bucket, WIDTHS)]
     width = check_positive("bucket", bucket)
     if is_clock and width != int(width):
-        raise ParameterError(f"bucket={bucket!r} must be a whole number of seconds")
+        raise ParameterError(Argument("bucket", bucket), " must be a whole number of seconds")
     return width
 
 

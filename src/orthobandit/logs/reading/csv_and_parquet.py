@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from orthobandit._foundation.arm_files import SEPARATORS
-from orthobandit.errors import FileFormatError
+from orthobandit.errors import Argument, FileFormatError
 
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".txt")
@@ -19,7 +19,9 @@ SEPARATOR_WORDS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 def find_files(path: str) -> Sequence[str]:
     """Return the files that a path, a folder or a pattern names, all of one kind, sorted."""
     if not path.strip():
-        raise FileFormatError(f"source={path!r} is empty; name a file, a folder, a pattern or a URL")
+        raise FileFormatError(
+            Argument("source", path), " is empty; name a file, a folder, a pattern or a URL"
+        )
     place = Path(path)
     if place.is_dir():
         found = sorted(str(one) for one in place.rglob("*") if one.is_file() and not one.name.startswith("."))

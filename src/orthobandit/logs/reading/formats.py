@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.checks import check_choice, nearest
 from orthobandit._foundation.extras import pyarrow
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.errors import FileFormatError, InputError, InputWarning, ParameterError
-from orthobandit.logs.question import FORMATS
-from orthobandit.logs.reading.clock import PER_SECOND, seconds_of, when_of
+from orthobandit.errors import Argument, FileFormatError, InputError, InputWarning, ParameterError
+from orthobandit.logs.question import FORMATS, PER_SECOND
+from orthobandit.logs.reading.clock import seconds_of, when_of
 from orthobandit.logs.reading.source import Opened, ibis, keep_settled_draws, open_source
 
 Fields = dict[str, Any]
@@ -89,7 +89,7 @@ def read_exposures(
     with opened.kept():
         if time not in opened.schema:
             raise InputError(
-                f"time={time!r}: {opened.name} has no such column; {nearest(time, opened.schema)}"
+                Argument("time", time), f": {opened.name} has no such column; {nearest(time, opened.schema)}"
             )
         when, is_clock = when_of(opened, time, time_unit)
         seconds = seconds_of(when, is_clock=is_clock)
@@ -356,4 +356,4 @@ def _phases(plans: Any) -> Any:
     try:
         return json.loads(Path(plans).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise FileFormatError(f"plans={str(plans)!r} cannot be read as JSON: {error}") from None
+        raise FileFormatError(Argument("plans", str(plans)), f" cannot be read as JSON: {error}") from None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.errors import InputError, ParameterError, RewardError
+from orthobandit.errors import Argument, InputError, ParameterError, RewardError
 from orthobandit.estimate.follow.cells import MOST_FEEDS, MOST_NUMBERS, Cells
 from orthobandit.logs.question import Quantile, Question
 from orthobandit.logs.reading.arguments import check_question, refuse_missing
@@ -248,7 +248,11 @@ def gather_groups(
         gone = int((found.rows - found.there).sum())
         raise RewardError(
             f"a metric or covariate is missing or not finite in {gone:,} of {int(found.rows.sum()):,} rows:"
-            " choose missing='zero' or missing='drop' (--missing), and print and run the SQL again"
+            " choose ",
+            Argument("missing", "zero"),
+            " or ",
+            Argument("missing", "drop"),
+            ", and print and run the SQL again",
         )
     check_units(question, groups)
     origin = read_draws(opened, question, groups, found.rows)
@@ -344,7 +348,9 @@ def check_times_and_units(opened: Opened, question: Question, groups: Any) -> No
             _refuse_times(opened, question.time, question.time_unit)
     if question.unit is not None and groups["nameless"].to_numpy().sum():
         where = first_row(opened, opened.table[question.unit].isnull())
-        raise InputError(f"unit={question.unit!r} is empty in some rows{where}; every row needs its unit")
+        raise InputError(
+            Argument("unit", question.unit), f" is empty in some rows{where}; every row needs its unit"
+        )
     check_units(question, groups)
 
 
@@ -355,8 +361,9 @@ def check_units(question: Question, groups: Any) -> None:
     several = int(groups["several"].to_numpy().sum())
     if several and question.time is None:
         raise ParameterError(
-            f"unit={question.unit!r}: {several:,} units were seen in several arms, and without a time column"
-            " nothing says which came first; name it with time"
+            Argument("unit", question.unit),
+            f": {several:,} units were seen in several arms, and without a time column"
+            " nothing says which came first; name it with time",
         )
 
 
@@ -369,13 +376,16 @@ def _refuse_times(opened: Opened, name: str, unit: str | None) -> None:
     empty = int(total["empty"][0].as_py())
     where = first_row(opened, when.isnull())
     if count == empty:
-        raise InputError(f"time={name!r} is missing in {count:,} rows{where}; mend these or leave them out")
+        raise InputError(
+            Argument("time", name), f" is missing in {count:,} rows{where}; mend these or leave them out"
+        )
     unread = bad.filter(bad[name].notnull())
     example = opened.fetch(unread.select(value=unread[name]).limit(1))["value"][0].as_py()
     form = "ISO times such as 2025-03-01 14:05:00" if is_clock and unit is None else "finite numbers"
     raise InputError(
-        f"time={name!r} cannot be read in {count - empty:,} rows (and is missing in {empty:,}){where}, such"
-        f" as {example!r}; {form} are needed"
+        Argument("time", name),
+        f" cannot be read in {count - empty:,} rows (and is missing in {empty:,}){where}, such"
+        f" as {example!r}; {form} are needed",
     )
 
 

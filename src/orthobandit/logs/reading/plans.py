@@ -11,7 +11,7 @@ from orthobandit._foundation.arm_files import label_of, number_of, read_table
 from orthobandit._foundation.checks import nearest
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import FileFormatError, InputError, LabelError, ProbabilityError
+from orthobandit.errors import Argument, FileFormatError, InputError, LabelError, ProbabilityError
 from orthobandit.estimate.follow.cells import MOST_FEEDS
 from orthobandit.logs.question import OBSERVED, Question
 from orthobandit.logs.reading.rows import key_of
@@ -79,13 +79,16 @@ def read_arms(
         own = key_of(opened.table[question.arm], opened.schema[question.arm])
         where = first_row(opened, own.isnull())
         rows = how_many(question, int(counts[keys.codes < 0].sum()))
-        raise InputError(f"arm={question.arm!r} is empty in {rows}{where}; leave these out or name their arm")
+        raise InputError(
+            Argument("arm", question.arm), f" is empty in {rows}{where}; leave these out or name their arm"
+        )
     # Before arms are made of them: one-hot features of thousands take seconds and a gigabyte.
     rows_in_all = int(counts.sum())
     if len(keys.texts) > FEW_ARMS and rows_in_all < FEW_ROWS * len(keys.texts):
         raise InputError(
-            f"arm={question.arm!r} holds {len(keys.texts):,} different values in {rows_in_all:,} rows,"
-            f" {keys.texts[0]!r} and {keys.texts[1]!r} among them; is this the column of the arms?"
+            Argument("arm", question.arm),
+            f" holds {len(keys.texts):,} different values in {rows_in_all:,} rows,"
+            f" {keys.texts[0]!r} and {keys.texts[1]!r} among them; is this the column of the arms?",
         )
     arms, notes = arms_of(question, keys, distributions)
     arm = arm_numbers(opened, question, arms, keys, counts)
@@ -139,8 +142,8 @@ def named_plans(
         if rows:
             named = f"holds the plan {text!r}" if place >= 0 else "is empty"
             raise InputError(
-                f"plan={question.plan!r} {named} in {how_many(question, rows)};"
-                f" {nearest(text, distributions)}"
+                Argument("plan", question.plan),
+                f" {named} in {how_many(question, rows)}; {nearest(text, distributions)}",
             )
     return np.array(
         [_distribution(f"plan {text!r}", distributions[text], arms) for text in keys.texts]
@@ -215,7 +218,9 @@ def _one_column(question: Question, arms: ArmSet, arm: Whole, p: Array) -> tuple
     name = question.probabilities[0]
     if not np.all((p >= 0) & (p <= 1)):
         wrong = p[~((p >= 0) & (p <= 1))][0]
-        raise ProbabilityError(f"probabilities={name!r} holds {wrong:g}; it must lie between 0 and 1")
+        raise ProbabilityError(
+            Argument("probabilities", name), f" holds {wrong:g}; it must lie between 0 and 1"
+        )
     if len(arms) == 2:
         # Rounded, so that p of one arm and 1 − p of the other are the same distribution.
         values, plan = np.unique(np.round(np.where(arm == 0, p, 1 - p), 12), return_inverse=True)
@@ -233,9 +238,10 @@ def _one_column(question: Question, arms: ArmSet, arm: Whole, p: Array) -> tuple
 def refuse_one_column(name: str, why: str) -> NoReturn:
     """Raise an error if the drawn arm's probability does not determine the others'."""
     raise ProbabilityError(
-        f"probabilities={name!r} has only the probability of the arm that was drawn, and {why}: with more"
+        Argument("probabilities", name),
+        f" has only the probability of the arm that was drawn, and {why}: with more"
         " than two arms the others' cannot be told from it, and gaps are estimated from arms centred by the"
-        " whole distribution; log every arm's probability (one column per arm) or the plan"
+        " whole distribution; log every arm's probability (one column per arm) or the plan",
     )
 
 
@@ -285,8 +291,9 @@ def arms_of(question: Question, keys: Coded, distributions: Distributions) -> tu
         # Repr: spaces at the ends of labels are among the reasons.
         shown = ", ".join(map(repr, keys.texts[:8])) + (", …" if len(keys.texts) > 8 else "")
         raise InputError(
-            f"probabilities: {len(names)} columns ({', '.join(names)}) cannot be matched with the"
-            f" {len(keys.texts)} arms {shown}; {slip or 'call them p:<arm>, or name all of them'}"
+            Argument("probabilities", ending=""),
+            f": {len(names)} columns ({', '.join(names)}) cannot be matched with the"
+            f" {len(keys.texts)} arms {shown}; {slip or 'call them p:<arm>, or name all of them'}",
         )
     return _one_hot(keys.texts), ()
 
@@ -358,12 +365,14 @@ def arm_numbers(opened: Opened, question: Question, arms: ArmSet, keys: Coded, c
         where = first_row(opened, own.cast("string") == unknown[0])
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise LabelError(
-            f"arm={question.arm!r} holds {unknown[0]!r}{more}, not among the arms, in {rows}{where};"
-            f" {_slip_words(unknown, arms.labels) or nearest(unknown[0], arms.labels)}"
+            Argument("arm", question.arm),
+            f" holds {unknown[0]!r}{more}, not among the arms, in {rows}{where};"
+            f" {_slip_words(unknown, arms.labels) or nearest(unknown[0], arms.labels)}",
         )
     if question.reference is not None and question.reference not in places:
         raise LabelError(
-            f"reference={question.reference!r} is not an arm; {nearest(question.reference, places)}"
+            Argument("reference", question.reference),
+            f" is not an arm; {nearest(question.reference, places)}",
         )
     return numbers[keys.codes]
 
@@ -397,7 +406,10 @@ def distributions_of(question: Question) -> dict[str, dict[str, float]]:
 def columns_of_arms(names: Sequence[str], labels: Sequence[str]) -> list[int]:
     """Return the column number of each arm: matched by name, else in the order of the arms."""
     if len(names) != len(labels):
-        raise InputError(f"probabilities: {len(names)} columns for {len(labels)} arms; name one per arm")
+        raise InputError(
+            Argument("probabilities", ending=""),
+            f": {len(names)} columns for {len(labels)} arms; name one per arm",
+        )
     for prefix in PREFIXES:
         if {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == set(labels):
             return [list(names).index(prefix + label) for label in labels]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.types import Whole
-from orthobandit.errors import InputError
+from orthobandit.errors import Argument, InputError
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.clock import Clock, is_there, seconds_of, when_of
 from orthobandit.logs.reading.source import Opened, encode_keys, ibis
@@ -104,8 +104,8 @@ def segments_of(question: Question, groups: Any) -> tuple[tuple[str, ...], Whole
     keys = encode_keys(groups["segment"])
     if len(keys.texts) > MAX_SEGMENTS:
         raise InputError(
-            f"segment={question.segment!r} has {len(keys.texts):,} values; at most {MAX_SEGMENTS} can be"
-            " told apart: group them first"
+            Argument("segment", question.segment),
+            f" has {len(keys.texts):,} values; at most {MAX_SEGMENTS} can be told apart: group them first",
         )
     if np.all(keys.codes >= 0):
         return keys.texts, keys.codes

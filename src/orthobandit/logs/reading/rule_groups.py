@@ -15,7 +15,7 @@ import numpy as np
 
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
-from orthobandit.errors import InputError, LabelError, ParameterError, ProbabilityError
+from orthobandit.errors import Argument, InputError, LabelError, ParameterError, ProbabilityError
 from orthobandit.estimate.follow.rules import RuleCells, fourfold_places
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.arguments import check_question, refuse_missing
@@ -119,7 +119,9 @@ def rule_cells_of(opened: Opened, question: Question) -> GatheredRules:
     if len(groups) > MAX_GROUPS:
         raise InputError(
             f"{len(groups):,} groups of bucket, arm and choices are more than {MAX_GROUPS:,}; choose longer"
-            " buckets (bucket=) or fewer rules"
+            " buckets (",
+            Argument("bucket"),
+            ") or fewer rules",
         )
     rows = _numbers(groups, "n").astype(np.int64)
     found = (
@@ -179,9 +181,8 @@ def _parse_rules(question: Question, arms: ArmSet, reference: int) -> dict[str, 
             raise ParameterError(f"two rules are named {name!r}; {for_all(fallback)!r} is there already")
         try:
             out[name] = parse_rule(text, arms.labels, question.context, fallback)
-        except ParameterError as error:
-            kind = LabelError if "is not an arm" in str(error) else ParameterError
-            raise kind(f"rules: {name!r}: {error}") from None
+        except (LabelError, ParameterError) as error:
+            raise type(error)(Argument("rules", ending=""), f": {name!r}: {error}") from None
     return out
 
 

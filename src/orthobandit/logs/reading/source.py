@@ -23,6 +23,7 @@ from orthobandit._foundation.release import READER_OF_OLDER
 from orthobandit._foundation.types import Whole
 from orthobandit.arms import ArmSet
 from orthobandit.errors import (
+    Argument,
     FileFormatError,
     InputError,
     MissingExtraError,
@@ -279,7 +280,9 @@ def open_source(source: Any, table: str | None = None) -> Opened:
     if isinstance(source, str) and "://" in source:
         return _from_url(source, table)
     if table is not None:
-        raise ParameterError(f"table={table!r} is for databases; {_kind(source)} has only one table")
+        raise ParameterError(
+            Argument("table", table), f" is for databases; {_kind(source)} has only one table"
+        )
     if isinstance(source, str | Path):
         return _from_files(str(source))
     if _is_live(source):
@@ -407,10 +410,10 @@ def _from_url(url: str, table: str | None) -> Opened:
         names = _tables(backend)
         if table is None:
             there = f"there are {', '.join(names)}" if names else "it has none"
-            raise ParameterError(f"table= must name the table of {shown}; {there}")
+            raise ParameterError(Argument("table"), f" must name the table of {shown}; {there}")
         schema, _, bare = table.rpartition(".")
         if not schema and bare not in names:
-            raise ParameterError(f"table={table!r} is not in {shown}; {nearest(table, names)}")
+            raise ParameterError(Argument("table", table), f" is not in {shown}; {nearest(table, names)}")
         opened.table = backend.table(bare, database=schema or None)
         if backend.name == "duckdb":
             opened.table = _in_microseconds(opened.table)
@@ -457,7 +460,8 @@ def _from_experiment(experiment: LiveExperiment) -> Opened:
     if iscoroutinefunction(experiment.export):
         raise InputError(
             f"an {type(experiment).__name__} writes its draws when it is awaited; say `await"
-            " experiment.export('draws.parquet')`, and analyse that file with format='export'"
+            " experiment.export('draws.parquet')`, and analyse that file with ",
+            Argument("format", "export"),
         )
     folder = tempfile.TemporaryDirectory(prefix="orthobandit-")
     try:

@@ -18,7 +18,7 @@ import numpy as np
 
 from orthobandit._foundation.extras import pyarrow
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.errors import InputError, ParameterError
+from orthobandit.errors import Argument, InputError, ParameterError
 from orthobandit.estimate.follow.cells import time_words
 from orthobandit.logs.question import OBSERVED, Question, Summary
 from orthobandit.logs.reading.arguments import check_question
@@ -173,7 +173,9 @@ def _fetch(opened: Opened, question: Question, summary: Summary, when: Any, *, i
     if len(table) > MAX_SUMMARY_ROWS:
         raise InputError(
             f"{opened.name} has more than {MAX_SUMMARY_ROWS:,} rows: is it a log of single rows? Then name"
-            " the column of rewards (reward=), and neither n nor mean"
+            " the column of rewards (",
+            Argument("reward"),
+            "), and neither n nor mean",
         )
     return table
 
@@ -194,7 +196,8 @@ def _read_periods(
             held = "is missing" if np.isnan(value) else f"is {value:g}"
             where = f" in row {row + 1}" if opened.is_ordered else ""
             raise InputError(
-                f"{role}={summary.columns[role]!r} {held}{where} ({int(bad.sum()):,} such rows); {words}"
+                Argument(role, summary.columns[role]),
+                f" {held}{where} ({int(bad.sum()):,} such rows); {words}",
             )
 
     counts = column("n")
@@ -204,8 +207,8 @@ def _read_periods(
     timeless = int((some & np.isnan(seconds)).sum())
     if timeless:
         raise InputError(
-            f"time={question.time!r} is missing or cannot be read in {timeless:,} rows; every period needs"
-            " its time"
+            Argument("time", question.time),
+            f" is missing or cannot be read in {timeless:,} rows; every period needs its time",
         )
     means = column("mean")
     refuse("mean", some & ~np.isfinite(means), "a period with rows has a mean")
@@ -223,7 +226,7 @@ def _read_periods(
     if high is not None:
         refuse("largest", some & ~(high >= means - slack), "it cannot be below the mean")
     if not np.any(some):
-        raise InputError(f"n={summary.n!r} is 0 in all rows; there is nothing to analyse")
+        raise InputError(Argument("n", summary.n), " is 0 in all rows; there is nothing to analyse")
     half = half_unit(values[some])
     printed = Printed(
         half_unit(means[some]),
@@ -240,15 +243,21 @@ def _is_cumulative(question: Question, summary: Summary, table: Any, periods: Pe
     if summary.cumulative is not None:
         if summary.cumulative and question.time is None:
             raise ParameterError(
-                "cumulative=True needs the time up to which rows were counted; name it: time="
+                Argument("cumulative", True),
+                " needs the time up to which rows were counted; name it: ",
+                Argument("time"),
             )
         return summary.cumulative
     if question.time is None or not _look_cumulative(_series_of(table, periods), periods):
         return False
     raise InputError(
-        f"the counts in n={summary.n!r} never fall with time, for any arm, and means and variances fit"
-        " cumulative figures: say cumulative=True (--cumulative) if each row counts everything up to its"
-        " time, or cumulative=False (--per-period) if each row counts its own period alone"
+        "the counts in ",
+        Argument("n", summary.n),
+        " never fall with time, for any arm, and means and variances fit cumulative figures: say ",
+        Argument("cumulative", True),
+        " if each row counts everything up to its time, or ",
+        Argument("cumulative", False),
+        " if each row counts its own period alone",
     )
 
 
@@ -287,13 +296,17 @@ def _check_one_row_each(
     several = int(np.argmax(counts > 1))
     label = arms.texts[distinct[several, 1]]
     where = f" (row {periods.place[first[several]] + 1} is the first)" if opened.is_ordered else ""
-    asked = [("time=", question.time), ("segment=", question.segment)]
-    names = " or ".join(name for name, column in asked if column is None)
-    remedy = f"name the column that tells these rows apart ({names}), or " if names else ""
+    free = [name for name in ("time", "segment") if getattr(question, name) is None]
+    names = [word for name in free for word in (" or ", Argument(name))][1:]
+    remedy = ("name the column that tells these rows apart (", *names, "), or ") if names else ()
     raise InputError(
         f"the arm {label!r} has {counts[several]:,} rows{'' if question.time is None else ' of one time'}"
         f"{where}, and nobody declared the split: if shares of arms differ between these rows, adding them up"
-        f" would mistake their levels for an effect; {remedy}declare the split (split=, --split)"
+        " would mistake their levels for an effect; ",
+        *remedy,
+        "declare the split (",
+        Argument("split"),
+        ")",
     )
 
 
@@ -389,8 +402,8 @@ def _difference(
     if len(problems) * 2 > snapshots:
         raise InputError(
             f"{len(problems):,} of {snapshots:,} cumulative figures cannot be differenced, the first at"
-            f" {problems[0]}; are they cumulative? If each row counts its own period, say cumulative=False"
-            " (--per-period)"
+            f" {problems[0]}; are they cumulative? If each row counts its own period, say ",
+            Argument("cumulative", False),
         )
     if problems and question.split is None:
         raise InputError(
@@ -447,9 +460,11 @@ def _in_time(opened: Opened, question: Question, label: str, rows: Periods) -> P
     if len(twice):
         first, second = sorted(rows.place[twice[0] : twice[0] + 2] + 1)
         where = f" (rows {first} and {second})" if opened.is_ordered else ""
+        remedy = () if question.segment else (": name what tells them apart with ", Argument("segment"))
         raise InputError(
             f"arm {label!r} has two rows of the same time{where}; cumulative figures need one row per arm and"
-            f" time{'' if question.segment else ': name what tells them apart with segment='}"
+            " time",
+            *remedy,
         )
     return rows
 
@@ -583,8 +598,9 @@ def _check_spread(
     if np.any(bad):
         row = int(np.argmax(bad))
         raise InputError(
-            f"bounds={declared!r} do not hold {question.reward!r}: in row {periods.place[row] + 1} a mean of"
+            Argument("bounds", declared),
+            f" do not hold {question.reward!r}: in row {periods.place[row] + 1} a mean of"
             f" {periods.means[row]:g} with {periods.counts[row]:,.0f} values in that range cannot have a"
             f" variance of {periods.scatter[row] / max(periods.counts[row] - 1.0, 1.0):g}; declare a range"
-            " that holds all values"
+            " that holds all values",
         )

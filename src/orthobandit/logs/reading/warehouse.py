@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from orthobandit._foundation.checks import check_choice
-from orthobandit.errors import FileFormatError, InputError, ParameterError
+from orthobandit.errors import Argument, FileFormatError, InputError, ParameterError
 from orthobandit.logs.question import Question
 from orthobandit.logs.reading.arguments import check_options
 from orthobandit.logs.reading.clock import Clock, clock_of
@@ -110,7 +110,9 @@ def cells_of_groups(returned: Opened, question: Question, types: Mapping[str, st
     plan = _blueprint("log", question, types or {})
     groups = _read_groups(returned, plan)
     if question.time is not None and groups["bucket"].null_count:
-        raise InputError(f"time={question.time!r} is missing in some rows of the log; leave these out")
+        raise InputError(
+            Argument("time", question.time), " is missing in some rows of the log; leave these out"
+        )
     offset = np.zeros(len(question.columns))
     found = gather_groups(plan.opened, question, plan.clock, groups, offset=offset, is_masked=plan.is_masked)
     _check_digits(question, found)
@@ -126,8 +128,10 @@ def _blueprint(table: str, question: Question, types: Mapping[str, str]) -> Blue
         raise ParameterError("aggregated data need no GROUP BY; analyse them as they are")
     if question.context:
         raise ParameterError(
-            "context= and the GROUP BY of a warehouse: rules are judged from the rows of a log; analyse a"
-            " copy of the table, or leave out context="
+            Argument("context"),
+            " and the GROUP BY of a warehouse: rules are judged from the rows of a log; analyse a"
+            " copy of the table, or leave out ",
+            Argument("context"),
         )
     for one in question.quantiles:
         if not one.thresholds:
@@ -139,14 +143,18 @@ def _blueprint(table: str, question: Question, types: Mapping[str, str]) -> Blue
     # At run time it may be anything.
     *places, name = table.split(".") if isinstance(table, str) else [""]
     if not name or len(places) > 2 or not all(places):
-        raise ParameterError(f"table={table!r} must be a name such as exposures or shop.exposures")
+        raise ParameterError(Argument("table", table), " must be a name such as exposures or shop.exposures")
     database = tuple(places) if len(places) > 1 else (places[0] if places else None)
     opened = Opened(ibis().table(_schema(question, types), name=name, database=database), table)
     is_given = question.bucket is not None or question.time_unit is not None
     if question.time is not None and not is_given and opened.schema[question.time].is_numeric():
         raise ParameterError(
-            f"time={question.time!r} holds numbers: say how long a bucket is (bucket=, --bucket), for nobody"
-            " has seen the first of them, or of what they are a number since 1970 (time_unit=, --time-unit)"
+            Argument("time", question.time),
+            " holds numbers: say how long a bucket is (",
+            Argument("bucket"),
+            "), for nobody has seen the first of them, or of what they are a number since 1970 (",
+            Argument("time_unit"),
+            ")",
         )
     clock = clock_of(opened, question)
     is_masked = question.missing != "refuse"
@@ -166,7 +174,9 @@ def _schema(question: Question, types: Mapping[str, str]) -> dict[str, str]:
         schema[question.time] = "timestamp" if question.time_unit is None else "int64"
     for name, kind in types.items():
         if name not in schema:
-            raise ParameterError(f"types: the column {name!r} has no part in the question")
+            raise ParameterError(
+                Argument("types", ending=""), f": the column {name!r} has no part in the question"
+            )
         schema[name] = TYPES[check_choice(f"types[{name!r}]", kind, TYPES)]
     return schema
 

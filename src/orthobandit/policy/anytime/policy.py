@@ -16,7 +16,7 @@ from orthobandit._foundation.checks import (
 )
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.estimate import Plan, Tally
 from orthobandit.estimate.confidence.modes import CONFIDENCES, Asymptotic, Bounded, Confidence
 from orthobandit.estimate.forecast.baselines import ARMA, BASELINES, Baseline, check_baseline
@@ -41,15 +41,18 @@ PAIRED = 81  # bytes of a pair: nine floats, a whole number and a flag
 def _mode(rewards: tuple[float, float] | None, confidence: Confidence | None) -> Confidence:
     """Return the mode of confidence: what was asked for, or the best that is known to hold."""
     if confidence is not None and not isinstance(confidence, Confidence):
-        raise ParameterError(f"confidence={confidence!r} must be Asymptotic(), Bounded or SubGaussian")
+        raise ParameterError(
+            Argument("confidence", confidence), " must be Asymptotic(), Bounded or SubGaussian"
+        )
     if rewards is None:
         return Asymptotic() if confidence is None else confidence
     if np.shape(rewards) != (2,):
-        raise ParameterError(f"rewards={rewards!r} must be the lowest and the highest, e.g. (0, 1)")
+        raise ParameterError(Argument("rewards", rewards), " must be the lowest and the highest, e.g. (0, 1)")
     bounded = Bounded(*map(float, rewards))
     if confidence not in (None, bounded):
         raise ParameterError(
-            f"rewards={rewards!r} ask for {bounded}, and confidence={confidence!r} for another mode; give one"
+            Argument("rewards", rewards),
+            f" ask for {bounded}, and confidence={confidence!r} for another mode; give one",
         )
     return bounded
 
@@ -129,12 +132,12 @@ class AnytimeElimination:
         check_positive("growth", self.growth)
         check_fraction("mixing", self.mixing)
         if not 0 <= self.epsilon < np.inf:
-            raise ParameterError(f"epsilon={self.epsilon} must be a finite number of at least 0")
+            raise ParameterError(Argument("epsilon", self.epsilon), " must be a finite number of at least 0")
         object.__setattr__(self, "confidence", _mode(self.rewards, self.confidence))
         if self.epsilon > 0 and not self.confidence.takes_values:
             raise ParameterError(
-                f"epsilon={self.epsilon} needs bounds on gaps, and {self.confidence} tells their signs alone;"
-                " leave epsilon out"
+                Argument("epsilon", self.epsilon),
+                f" needs bounds on gaps, and {self.confidence} tells their signs alone; leave epsilon out",
             )
         check_baseline(self.baseline)
         if self.pilot is not None:
@@ -243,7 +246,8 @@ class AnytimeElimination:
         """
         if of is not None and over is not None:
             raise ParameterError(
-                f"of={of} and over={over} would be a single pair; give one of them, and take its entry"
+                Argument("of", of),
+                f" and over={over} would be a single pair; give one of them, and take its entry",
             )
         for name, arm in (("of", of), ("over", over)):
             if arm is not None:
@@ -269,10 +273,12 @@ class AnytimeElimination:
             In every replication.
         """
         if not 0 <= arm < len(state.arms):
-            raise ParameterError(f"arm={arm} is not an arm; arms are 0 to {len(state.arms) - 1}")
+            raise ParameterError(Argument("arm", arm), f" is not an arm; arms are 0 to {len(state.arms) - 1}")
         last = state.retired.sum(axis=-1) >= len(state.arms) - 1
         if np.any(last & ~state.retired[..., arm]):
-            raise ParameterError(f"arm={arm} is the last that is not retired; an experiment needs an arm")
+            raise ParameterError(
+                Argument("arm", arm), " is the last that is not retired; an experiment needs an arm"
+            )
         runs = [retire_arm(state[place], self, arm) for place in np.ndindex(state.batch)]
         return type(state).stack(runs, state.batch)
 
@@ -413,8 +419,8 @@ def _make(
     takes = inspect.signature(makers[name]).parameters
     for setting, value in given.items():
         if setting not in takes:
-            raise ParameterError(f"{what}={name!r} takes no {setting}; leave out {setting}={value!r}")
+            raise ParameterError(Argument(what, name), f" takes no {setting}; leave out {setting}={value!r}")
     for setting, parameter in takes.items():
         if parameter.default is inspect.Parameter.empty and setting not in given:
-            raise ParameterError(f"{what}={name!r} needs {setting}, a number; give {setting}=…")
+            raise ParameterError(Argument(what, name), f" needs {setting}, a number; give {setting}=…")
     return makers[name](**given)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from orthobandit._foundation.checks import check_choice, check_fraction, check_positive
 from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
-from orthobandit.errors import ParameterError, RewardError
+from orthobandit.errors import Argument, ParameterError, RewardError
 from orthobandit.estimate.confidence.modes import Bounded, SubGaussian
 from orthobandit.estimate.forecast.baselines import ARMA, Baseline, check_baseline
 from orthobandit.estimate.plan import Plan
@@ -249,8 +249,9 @@ class InformationDirected(CompiledContextual):
             self.confidence, Bounded | SubGaussian | AdditiveNoise
         ):
             raise ParameterError(
-                f"confidence={self.confidence!r} must be Bounded(low, high), SubGaussian(low, high, sigma) or"
-                " AdditiveNoise(), or be left out for a radius in units of the residuals' scale"
+                Argument("confidence", self.confidence),
+                " must be Bounded(low, high), SubGaussian(low, high, sigma) or"
+                " AdditiveNoise(), or be left out for a radius in units of the residuals' scale",
             )
         if self.trusts_level and self.confidence is not None:
             raise ParameterError(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 
 # Products of two features and two rewards, which are summed, must stay finite.
 MAX_FEATURE_MAGNITUDE = 1e50
@@ -60,7 +60,7 @@ class Offer:
         if len(names) != len(rows):
             raise ParameterError(f"an offer has {len(names)} labels for {len(rows)} arms; give one an arm")
         if len(set(names)) < len(names):
-            raise ParameterError(f"labels={names} of an offer must all be different")
+            raise ParameterError(Argument("labels", names), " of an offer must all be different")
         bad = ~(np.abs(rows) <= MAX_FEATURE_MAGNITUDE)
         if bad.any():
             row, column = (int(place) for place in np.argwhere(bad)[0])
@@ -130,12 +130,12 @@ class Interactions:
         else:
             self.labels = tuple(arms)
             if len(self.labels) < 2 or len(set(self.labels)) < len(self.labels):
-                raise ParameterError(f"arms={self.labels} must be at least two different labels")
+                raise ParameterError(Argument("arms", self.labels), " must be at least two different labels")
             self._arms = np.eye(len(self.labels))[:, 1:]
             effects = list(self.labels[1:])
         self.context = tuple(context)
         if len(set(self.context)) < len(self.context):
-            raise ParameterError(f"context={self.context} must be different names")
+            raise ParameterError(Argument("context", self.context), " must be different names")
         self.names = tuple(
             effect if column is None else f"{effect} × {column}"
             for effect in effects

@@ -15,7 +15,7 @@ from orthobandit._foundation.checks import check_fraction
 from orthobandit._foundation.release import check_format, stamp
 from orthobandit._foundation.types import Array
 from orthobandit.arms import ArmSet
-from orthobandit.errors import ParameterError
+from orthobandit.errors import Argument, ParameterError
 from orthobandit.estimate import Asymptotic, Baseline, Bounded, Confidence, Plan, Tally
 from orthobandit.policy.base import FOREVER, Decision
 from orthobandit.policy.contextual.base import ContextualState
@@ -154,7 +154,9 @@ class Personalised:
         object.__setattr__(self, "features", _names("features", self.features))
         columns = _names("context", self.context)
         if not columns and not self.features:
-            raise ParameterError(f"context={self.context!r} must name the columns that effects may depend on")
+            raise ParameterError(
+                Argument("context", self.context), " must name the columns that effects may depend on"
+            )
         object.__setattr__(self, "context", columns)
         given = self.rules.items() if isinstance(self.rules, Mapping) else self.rules
         object.__setattr__(self, "rules", tuple((str(name), str(text)) for name, text in given))
@@ -165,7 +167,7 @@ class Personalised:
         check_fraction("explore", self.explore)
         check_fraction("delta", self.delta)
         if not isinstance(self.policy, InformationDirected):
-            raise ParameterError(f"policy={self.policy!r} must be InformationDirected(…)")
+            raise ParameterError(Argument("policy", self.policy), " must be InformationDirected(…)")
         if self.policy.confidence is not None:
             raise ParameterError(
                 f"policy has confidence={self.policy.confidence}; say where rewards lie by `rewards` instead,"
@@ -498,12 +500,12 @@ class Personalised:
 def _names(name: str, given: Sequence[str]) -> tuple[str, ...]:
     """Return names of columns, all different."""
     if isinstance(given, str):
-        raise ParameterError(f"{name}={given!r} must be a list of names: [{given!r}]")
+        raise ParameterError(Argument(name, given), f" must be a list of names: [{given!r}]")
     out = tuple(given)
     if not all(isinstance(one, str) and one for one in out):
-        raise ParameterError(f"{name}={given!r} must be names of columns")
+        raise ParameterError(Argument(name, given), " must be names of columns")
     if len(set(out)) < len(out):
-        raise ParameterError(f"{name}={given!r} must be different names")
+        raise ParameterError(Argument(name, given), " must be different names")
     return out
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from orthobandit.errors import ParameterError
+from orthobandit.errors import InputError, LabelError, ParameterError
 from orthobandit.policy.contextual.offers import Offer
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -118,7 +118,7 @@ def _next_label(rest: str, text: str, labels: Sequence[str]) -> str:
     first = rest.partition(" else ")[0]
     if first in labels:
         raise ParameterError(f"rule {text!r} has no condition before 'else' in {rest!r}; write {GRAMMAR}")
-    return _known(rest.partition(" if ")[0], text, labels, "an arm; arms are")
+    return _known(rest.partition(" if ")[0], text, labels, "an arm; arms are", LabelError)
 
 
 def _condition(words: str, text: str, context: Sequence[str]) -> Condition:
@@ -135,7 +135,9 @@ def _condition(words: str, text: str, context: Sequence[str]) -> Condition:
     return Condition(column, match[2], bound)
 
 
-def _known(name: str, text: str, names: Sequence[str], what: str) -> str:
+def _known(
+    name: str, text: str, names: Sequence[str], what: str, error: type[InputError] = ParameterError
+) -> str:
     if name not in names:
-        raise ParameterError(f"rule {text!r}: {name!r} is not {what} {', '.join(names)}")
+        raise error(f"rule {text!r}: {name!r} is not {what} {', '.join(names)}")
     return name

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from orthobandit._foundation.checks import check_fraction, check_positive, check_whole
 from orthobandit._foundation.types import Array, Mask, Whole
-from orthobandit.errors import ParameterError, ProbabilityError
+from orthobandit.errors import Argument, ParameterError, ProbabilityError
 from orthobandit.estimate import Asymptotic, Confidence, Evidence, Tuning
 from orthobandit.estimate.augmented import Pulls
 from orthobandit.estimate.confidence.boundaries import WIDE, tightest_rho
@@ -207,7 +207,9 @@ class RuleComparison:
         if len(named) < 2:
             raise ParameterError(f"rules has {len(named)} entries; two rules or more can be compared")
         if reference not in named:
-            raise ParameterError(f"reference={reference!r} is not among the rules {', '.join(named)}")
+            raise ParameterError(
+                Argument("reference", reference), f" is not among the rules {', '.join(named)}"
+            )
         for name, rule in named.items():
             if not isinstance(rule, str) and not callable(rule):
                 raise ParameterError(
@@ -218,7 +220,7 @@ class RuleComparison:
         check_fraction("delta", delta)
         check_whole("rounds", rounds)
         if floor is not None and not 0 < floor <= 1:
-            raise ParameterError(f"floor={floor} must be a probability above 0")
+            raise ParameterError(Argument("floor", floor), " must be a probability above 0")
         if mode.is_exact and floor is None:
             raise ParameterError(
                 f"floor is missing: the mode {mode.name!r} needs the least probability of an arm that a rule"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orthobandit.errors import ParameterError
+from orthobandit.errors import InputError
 from orthobandit.policy.contextual import Offer
 from orthobandit.policy.contextual.rule_text import parse_rule
 
@@ -54,5 +54,5 @@ def test_a_label_alone_is_for_everybody_and_a_missing_arm_falls_back():
     ],
 )
 def test_what_is_wrong_is_named(text, words):
-    with pytest.raises(ParameterError, match=words):
+    with pytest.raises(InputError, match=words):
         parse_rule(text, LABELS, CONTEXT, "A")
