@@ -1,4 +1,4 @@
-"""Operations: declared once, and hot ones answer as FastAPI's own routes would."""
+"""Operations: each is declared once, and hot ones refuse what is wrong as all others do."""
 
 import pytest
 

@@ -3,23 +3,19 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import Request
-from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import to_json
 
 from orthobandit.experiment import Proposal
-from orthobandit.service.api.operations import Resource, open_for_write
+from orthobandit.service.api.operations import Opened, Resource
 from orthobandit.service.api.shared import (
     WRITES,
     Body,
     Covariates,
-    Key,
     Name,
     Number,
     RefusedAnswer,
 )
-from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.limits import MAX_ARMS, MAX_ASKED, MAX_TOLD
 
 Row = Annotated[list[float], Field(min_length=1, max_length=1_000)]
@@ -179,15 +175,9 @@ def dump_proposals(proposals: Sequence[Proposal]) -> bytes:
     return f'{{"proposals":[{",".join(parts)}]}}'.encode()
 
 
-def send_json(content: bytes) -> Response:
-    """Return JSON as a response. FastAPI would validate it again, which takes as long as making it."""
-    return Response(content, media_type="application/json")
-
-
 @assignments.post("/ask", summary="Which arm to show", response_model=ProposalAnswer)
-async def ask(key: Key, body: AskBody, request: Request, keyed: Once) -> Response:
+async def ask(experiment: Opened, body: AskBody) -> bytes:
     """Draw an arm; a unit that has asked before gets its first arm again."""
-    experiment = await open_for_write(request, key, keyed, body)
     proposal = await experiment.ask(
         unit=body.unit,
         available=body.available,
@@ -195,21 +185,19 @@ async def ask(key: Key, body: AskBody, request: Request, keyed: Once) -> Respons
         context=body.context,
         features=body.features,
     )
-    return send_json(ProposalAnswer.of(proposal).model_dump_json().encode())
+    return ProposalAnswer.of(proposal).model_dump_json().encode()
 
 
 @assignments.post("/tell", summary="What came of a proposal", response_model=ToldAnswer)
-async def tell(key: Key, body: TellBody, request: Request, keyed: Once) -> Response:
+async def tell(experiment: Opened, body: TellBody) -> bytes:
     """Record the reward of a proposal; the same reward again changes nothing."""
-    experiment = await open_for_write(request, key, keyed, body)
     await experiment.tell(body.id, body.reward)
-    return send_json(ToldAnswer(told=1).model_dump_json().encode())
+    return ToldAnswer(told=1).model_dump_json().encode()
 
 
 @assignments.post("/ask-many", summary="Which arms to show to several", response_model=ProposalsAnswer)
-async def ask_many(key: Key, body: AskManyBody, request: Request, keyed: Once) -> Response:
+async def ask_many(experiment: Opened, body: AskManyBody) -> bytes:
     """Draw several arms from the current plan."""
-    experiment = await open_for_write(request, key, keyed, body)
     proposals = await experiment.ask_many(
         body.count,
         units=body.units,
@@ -218,17 +206,16 @@ async def ask_many(key: Key, body: AskManyBody, request: Request, keyed: Once) -
         context=body.context,
         features=body.features,
     )
-    return send_json(dump_proposals(proposals))
+    return dump_proposals(proposals)
 
 
 @assignments.post("/tell-many", summary="What came of several proposals", response_model=ToldManyAnswer)
-async def tell_many(key: Key, body: TellManyBody, request: Request, keyed: Once) -> Response:
+async def tell_many(experiment: Opened, body: TellManyBody) -> bytes:
     """Record the rewards of several proposals, and say what is wrong with those that were refused."""
-    experiment = await open_for_write(request, key, keyed, body)
     refused = await experiment.tell_many(body.ids, body.rewards)
     is_named = isinstance(body.rewards, dict)
     answer = ToldManyAnswer(
         told=len(body.ids) - len(refused),
         refused=[RefusedAnswer.of(refusal, "ids", is_named=is_named) for refusal in refused],
     )
-    return send_json(answer.model_dump_json().encode())
+    return answer.model_dump_json().encode()

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from orthobandit.errors import ParameterError
 from orthobandit.experiment.draw.exposures import Exposed
 from orthobandit.experiment.ledger.personal_feed import PLAN_SECONDS
-from orthobandit.service.api.assignments import send_json
-from orthobandit.service.api.operations import Resource, open_for_write
+from orthobandit.service.api.operations import Opened, Resource
 from orthobandit.service.api.shared import (
     READS,
     WRITES,
@@ -24,7 +23,6 @@ from orthobandit.service.api.shared import (
     experiment_of,
     send_tagged,
 )
-from orthobandit.service.http.idempotency import Once
 from orthobandit.service.http.limits import MAX_ASKED, MAX_ID
 
 Known = Annotated[list[float | None], Field(min_length=1, max_length=MAX_ASKED)]
@@ -148,12 +146,11 @@ def plan(key: Key, request: Request) -> Response:
     responses=WRITES,
     is_hot=True,
 )
-async def exposures(key: Key, body: ExposuresBody, request: Request, keyed: Once) -> Response:
+async def exposures(experiment: Opened, body: ExposuresBody) -> bytes:
     """Recompute every draw, record those that match, and say what is wrong with the others.
 
     A unit that was posted before is the same exposure; post it again when its reward is known.
     """
-    experiment = await open_for_write(request, key, keyed, body)
     exposed = await experiment.expose(
         body.plan,
         body.units,
@@ -163,7 +160,7 @@ async def exposures(key: Key, body: ExposuresBody, request: Request, keyed: Once
         context=body.context,
     )
     answer = ExposedAnswer.of(exposed, is_named=isinstance(body.rewards, dict))
-    return send_json(answer.model_dump_json().encode())
+    return answer.model_dump_json().encode()
 
 
 @script.get(

@@ -4,13 +4,13 @@ A declaration is FastAPI's own, a function whose signature says what it takes an
 token needs beside it. The route, the description in ``/openapi.json`` and the docs' table follow from it.
 
 Hot operations are called thousands of times a second, and FastAPI takes longer to solve their parameters than
-they take to run. They have the parameters ``(key, body, request, keyed)``, which are read here instead; the
-models and errors are the same.
+they take to run. They are writes to one experiment, ``(experiment: Opened, body) -> bytes``, and their
+parameters are read here instead, by the same models and with the same errors.
 """
 
 import inspect
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
@@ -35,6 +35,13 @@ _KEY: TypeAdapter[str] = TypeAdapter(Key)
 _IDEMPOTENCY_KEY: TypeAdapter[str | None] = TypeAdapter(IdempotencyKey)
 
 
+async def _describe_opened(key: Key, idempotency_key: IdempotencyKey = None) -> None:
+    """Describe to FastAPI what `Opened` is read from; :meth:`Operation._answer_hot` reads it."""
+
+
+Opened = Annotated[AsyncExperiment, Depends(_describe_opened)]  # the experiment of a hot operation
+
+
 class Operation(APIRoute):
     """An operation: FastAPI's route, with the role that it needs.
 
@@ -50,7 +57,7 @@ class Operation(APIRoute):
     spares : function, optional
         Tells whether a request needs no token.
     is_hot : bool
-        Whether it is called thousands of times a second.
+        Whether it is called thousands of times a second; returns JSON.
     takes_any_query : bool
         Whether query parameters that nobody declared are ignored, because clients and probes of others may
         add some. Otherwise they are refused, so that a mistyped one is noticed.
@@ -114,21 +121,25 @@ class Operation(APIRoute):
 
     def _check(self, request: Request) -> None:
         """Raise an error unless the token has the role, and all query parameters are declared."""
-        if self.role is not None and not (self._spares and self._spares(request)):
+        is_spared = request.app.state.tokens is None or (self._spares is not None and self._spares(request))
+        if self.role is not None and not is_spared:
             check_token(request, self.role, for_all=self._for_all)
         if not self._takes_any_query and request.scope.get("query_string"):
             check_query(request, self.query_names)
 
     async def _answer_hot(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the parameters of a hot operation, and send its answer."""
-        request = Request(scope)
-        self._check(request)
-        sent_key = next(
-            (value.decode("latin-1") for name, value in scope["headers"] if name == KEY_HEADER), None
-        )
+        state = scope["app"].state
+        if state.tokens is not None or scope.get("query_string"):
+            self._check(Request(scope))
+        sent_key = None
+        for name, value in scope["headers"]:
+            if name == KEY_HEADER:
+                sent_key = value.decode("latin-1")
+                break
         content = (await receive())["body"]  # the whole body: `RequestChecks` has put it together
         errors: list[Any] = []
-        key = _read(_KEY.validate_python, scope["path_params"]["key"], errors, "path", "key")
+        key: str = _read(_KEY.validate_python, scope["path_params"]["key"], errors, "path", "key")
         body = _read(self._model.model_validate_json, content, errors, "body")
         if not content:
             errors[-1] = MISSING_BODY  # instead of JSON that ends too soon
@@ -136,8 +147,16 @@ class Operation(APIRoute):
             _read(_IDEMPOTENCY_KEY.validate_python, sent_key, errors, "header", "idempotency-key")
         if errors:
             raise RequestValidationError(errors)
-        answer: Response = await self.endpoint(key, body, request, Keyed(scope["path"], sent_key))
-        await answer(scope, receive, send)
+        registry: Registry = state.registry
+        experiment = registry.find_open(key)
+        if experiment is None:
+            experiment = await run_in_threadpool(registry.get, key)  # reading its log takes a while
+        if sent_key is not None:
+            experiment = Keyed(scope["path"], sent_key).once(experiment, body)
+        answer: bytes = await self.endpoint(AsyncExperiment(experiment), body)
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(answer))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
 
 
 class Resource:
@@ -196,15 +215,6 @@ def check_query(request: Request, parameters: list[str]) -> None:
     ]
     if errors:
         raise RequestValidationError(errors)
-
-
-async def open_for_write(request: Request, key: str, keyed: Keyed, body: BaseModel) -> AsyncExperiment:
-    """Return an experiment for one write, in a thread if it has to be opened first."""
-    registry: Registry = request.app.state.registry
-    experiment = registry.find_open(key)
-    if experiment is None:
-        experiment = await run_in_threadpool(registry.get, key)
-    return AsyncExperiment(keyed.once(experiment, body))
 
 
 def _read(validate: Callable[[Any], Any], value: Any, errors: list[Any], *place: str) -> Any:

@@ -305,7 +305,7 @@ def _hash(secret: str) -> bytes:
 
 
 def check_token(request: Request, role: str, *, for_all: bool = False) -> None:
-    """Raise :class:`Problem` unless a request's token has a role; without tokens, everybody has.
+    """Raise :class:`Problem` unless a request's token has a role.
 
     A token for some experiments is admitted to the operations of these, by the ``key`` in their path.
     Operations without one decide by themselves what it may see.
@@ -317,8 +317,6 @@ def check_token(request: Request, role: str, *, for_all: bool = False) -> None:
     for_all : bool
         Whether only tokens for all experiments are admitted.
     """
-    if request.app.state.tokens is None:
-        return
     token: Token | None = request.scope.get(TOKEN)
     if token is None:
         is_bearer = request.headers.get("authorization", "").lower().startswith("bearer ")
