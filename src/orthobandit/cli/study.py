@@ -207,7 +207,5 @@ def run_reproduce(options: argparse.Namespace) -> int:
 def _print_section(name: str, section: dict[str, Any]) -> None:
     print(f"{name}: {section['title']}")
     for verdict in section["verdicts"]:
-        error = "" if verdict["error"] is None else f" ± {verdict['error']:.3f}"
-        numbers = f"{verdict['value']:.3f}{error} {verdict['relation']} {verdict['bound']:.3f}"
         kind = verdict["kind"].upper() if verdict["kind"] == "refuted" else verdict["kind"]
-        print(f"  {kind:11}  {verdict['claim']} ({numbers})")
+        print(f"  {kind:11}  {verdict['claim']} ({verdict['evidence']})")

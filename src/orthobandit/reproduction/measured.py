@@ -19,6 +19,7 @@ from orthobandit._foundation.types import Array
 FAMILY = 0.05
 MOST_VERDICTS = 150
 LEVEL = FAMILY / MOST_VERDICTS
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Limits that rest on Student's t are computed at a part of LEVEL, since skewed data pass them more often than
 # they say. How often in simulation, of 8 to 100 values: at most LEVEL (.033 %) for gamma and exponential
 # values and for log-normal ones up to a coefficient of variation of ½, and for ratios and geometric means up
@@ -164,6 +165,13 @@ class Measured:
         error = None if self.error is None else self.error / self.value * exp(away)
         return Measured(round(exp(away), 7), error, round(exp(near), 7), round(_exp(far), 7))
 
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{short(self.value)}, computed exactly"
+        digits, _, power = f"{LEVEL:.0e}".partition("e")
+        level = f"{digits}·10{str(int(power)).translate(SUPERSCRIPTS)}"
+        return f"{short(self.value)}, from {short(self.low)} to {short(self.high)} at level {level}"
+
     def to_json(self) -> dict[str, float | None]:
         """Return plain values; None for an error or a limit that is not there."""
         return {
@@ -172,6 +180,18 @@ class Measured:
             "low": self.low if np.isfinite(self.low) else None,
             "high": self.high if np.isfinite(self.high) else None,
         }
+
+
+def short(number: float) -> str:
+    """Return a number in three digits, or to the nearest whole one.
+
+    Examples
+    --------
+    >>> short(-0.3244), short(1_881_513.94), short(float("inf"))
+    ('−0.324', '1,881,514', '∞')
+    """
+    shown = f"{number:,.0f}" if 1000 <= abs(number) < inf else f"{number:.3g}"
+    return shown.replace("-", "−").replace("inf", "∞")
 
 
 def _error(values: Array) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from orthobandit._foundation.types import Array
 from orthobandit.errors import StudyError
 from orthobandit.reproduction.charts import Dot, Series, scaling_panels, share_rows
-from orthobandit.reproduction.measured import Fit, Measured
+from orthobandit.reproduction.measured import Fit, Measured, short
 from orthobandit.study.cells import Cell
 from orthobandit.study.spec import Part
 from orthobandit.study.tables import Columns, distinct, where
@@ -148,10 +148,10 @@ class Judgement:
 
     Examples
     --------
-    >>> Judgement("error", "it errs rarely", "here", "share", Measured.share(11, 40), "≤", 0.1).kind
-    'undecided'
-    >>> Judgement("error", "it errs rarely", "here", "share", Measured.share(0, 100), "≤", 0.1).kind
-    'shown'
+    >>> print(Judgement("error", "it errs rarely", "here", "share", Measured.share(11, 40), "≤", 0.1))
+    undecided: 0.275, from 0.0838 to 0.554 at level 3·10⁻⁴, needed ≤ 0.1
+    >>> print(Judgement("error", "it errs rarely", "here", "share", Measured.share(0, 100), "≤", 0.1))
+    shown: 0, from 0 to 0.0769 at level 3·10⁻⁴, needed ≤ 0.1
     """
 
     name: str
@@ -177,6 +177,14 @@ class Judgement:
             return shown
         return refuted if least > bound else undecided
 
+    @property
+    def evidence(self) -> str:
+        """The number, the interval that decided, and the bound, in words."""
+        return f"{self.measured}, needed {self.relation} {short(self.bound)}"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.evidence}"
+
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         return {
@@ -188,6 +196,7 @@ class Judgement:
             "relation": self.relation,
             "bound": float(self.bound),
             "kind": self.kind,
+            "evidence": self.evidence,
         }
 
 

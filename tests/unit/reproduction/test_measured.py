@@ -1,6 +1,7 @@
 """Estimates, their errors and limits, and what they make of a claim."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -176,3 +177,13 @@ def test_the_page_on_studies_states_the_levels_that_the_report_uses():
     assert f"at most {100 * LEVEL:.2g} %, so with {100 * (1 - FAMILY):.0f} % probability" in page
     assert f"none of up to {MOST_VERDICTS} verdicts" in page
     assert f"at {100 * CAREFUL:.0f} % of the level, those of means at {100 * CAREFUL_MEAN:.0f} %" in page
+
+
+def test_a_verdict_names_the_interval_that_decided_it():
+    measured = Measured(0.324, 0.1, 0.21, 1.07)
+    judgement = Judgement("ratio", "it is less", "here", "ratio", measured, "≤", 1.0)
+    assert str(judgement) == "undecided: 0.324, from 0.21 to 1.07 at level 3·10⁻⁴, needed ≤ 1"
+    assert judgement.to_json()["evidence"] == "0.324, from 0.21 to 1.07 at level 3·10⁻⁴, needed ≤ 1"
+    lone = replace(judgement, measured=Measured.estimate(1234.5, 1.0, 0), relation="≥")
+    assert lone.evidence == "1,234, from −∞ to ∞ at level 3·10⁻⁴, needed ≥ 1"
+    assert replace(judgement, measured=Measured.exactly(2)).evidence == "2, computed exactly, needed ≤ 1"

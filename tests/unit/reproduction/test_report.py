@@ -10,6 +10,7 @@ from jinja2 import UndefinedError
 from inside.reproduction import (
     CONTENDERS,
     FIGURE_1,
+    MOST_VERDICTS,
     SECTIONS,
     Chart,
     Claim,
@@ -222,6 +223,17 @@ def test_unknown_sections_are_refused_with_the_nearest_name():
     assert len(chosen(SECTIONS, None)) == len(SECTIONS)
     with pytest.raises(ParameterError, match="did you mean 'figure-1'"):
         chosen(SECTIONS, ["figre-1"])
+
+
+def test_a_report_has_no_more_claims_than_its_level_allows_for():
+    # Each is judged once, in either form, or not at all.
+    assert 100 < sum(len(section.judged) for section in SECTIONS.values()) <= MOST_VERDICTS
+
+
+def test_a_claim_without_a_bound_is_refused():
+    claim = Claim("free", "anything goes", "nothing", lambda data: Measured.exactly(1))
+    with pytest.raises(StudyError, match="'free' has no bound"):
+        claim.judge({})
 
 
 @pytest.mark.parametrize("name", SECTIONS)
