@@ -183,7 +183,8 @@ def test_unknown_paths_and_methods_are_problems(http):
     assert is_problem(http.get("/nowhere"), 404, "not-found")
     answer = http.delete("/v1/experiments")
     assert is_problem(answer, 405, "method")
-    assert answer.headers["allow"]
+    assert answer.headers["allow"] == "GET, POST"
+    assert "use GET, POST" in answer.json()["detail"]
 
 
 def test_a_database_that_fails_is_a_problem_to_try_again_after(http, monkeypatch, caplog):

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from orthobandit.errors import InputError, OrthobanditError, StorageError
 from orthobandit.service.http.problem_kinds import KINDS, PREFIX, PROBLEM_JSON, kind_of
@@ -240,17 +241,25 @@ def _is_union_member(before: str | int, part: str | int) -> bool:
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
     detail = str(error.detail)
+    headers = error.headers or {}
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "another method")
-        detail = f"{request.method} cannot be used here; use {allowed}"
+        allowed = ", ".join(_allowed_methods(request))
+        detail = f"{request.method} cannot be used here; use {allowed or 'another method'}"
+        headers = {"Allow": allowed} if allowed else {}
     elif detail == "Not Found":
         path = request.url.path[:MAX_PATH_CHARACTERS]
         detail = f"there is nothing at {path!r}; /openapi.json lists what there is"
     elif error.status_code == 400:
         detail = "the body cannot be read; send JSON in UTF-8, without deep nesting"
     answer = problem(BY_STATUS.get(error.status_code, "malformed"), detail)
-    answer.headers.update(error.headers or {})
+    answer.headers.update(headers)
     return answer
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """Return the methods that an address has; the router knows those of its first operation only."""
+    routes = [route for route in request.app.routes if route.matches(request.scope)[0] == Match.PARTIAL]
+    return sorted({method for route in routes for method in route.methods})
 
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
