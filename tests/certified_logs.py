@@ -68,7 +68,7 @@ LOGS = {
         rows_of(
             14,
             [[0.98, 0.02], [0.2, 0.8]],
-            lambda _, rows: (np.arange(rows) >= rows - 8).astype(int),
+            lambda _, rows: (np.arange(rows) >= rows - 25).astype(int),
             rows=700,
         ),
         {},

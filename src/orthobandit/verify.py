@@ -246,15 +246,26 @@ def may_speak(e: Any, events: Any, waited: Any, alpha: Any, factor: float = 1.0)
     return (factor * np.asarray(events) >= needed) & is_calm & (factor * np.asarray(waited) >= level)
 
 
-def known_events(carried: Any, drawn: Any, events: float, alpha: Any) -> Any:
+def known_events(carried: Any, events: float, alpha: Any) -> Any:
     """Return the events that contrasts (m,) of a log may count: none while they rest on arms hardly drawn.
 
-    `carried` (m, K) is the variance of each that rests on each arm, if residuals are alike: of everything
-    that counted, as the sums themselves, and not of what came last.
+    `carried` (3, m, K) is what each arm should carry of the variance of each, if residuals are alike, and Σ c
+    and Σ c² of what its draws carry: of everything that counted, as the sums themselves, and not of what came
+    last. An arm is known as well as from (Σ c)²/Σ c² draws that carry alike.
     """
+    expected, pulled, squared = carried
     least = max(DRAWN, -PER_LEVEL * log(alpha.min()))
-    unknown = np.where(drawn < least, carried, 0.0).sum(axis=1)
-    return np.where(unknown > HIDDEN * carried.sum(axis=1), 0.0, events)
+    is_unknown = (pulled == 0) | (pulled**2 < least * squared)
+    unknown = np.where(is_unknown, expected, 0.0).sum(axis=1)
+    return np.where(unknown > HIDDEN * expected.sum(axis=1), 0.0, events)
+
+
+def carried_by(part: Any, expected: Any, counts: Any) -> Any:
+    """Return what rounds of plans carry (3, G, m, K), of which a draw carries `part`: see `known_events`.
+
+    `expected` and `counts` are the draws of each arm that were to come, and those that came.
+    """
+    return np.stack([part * expected, part * counts, part**2 * counts])
 
 
 def is_reached(total: Any, e: Any, speaks: Any, tuning: Any, is_exact: bool, grid: Grid | LogBets) -> Any:
@@ -1829,7 +1840,7 @@ class Log:
         self.tuning[ALPHA] = self.delta / (2 * m)
         self.evidence = np.zeros((6, m))
         self.sizes = Sizes(k)
-        self.carried = np.zeros((m, k))  # variance of each gap that rests on each arm, of all buckets
+        self.carried = np.zeros((3, m, k))  # variance of each gap that rests on each arm, of all buckets
         self.values = np.zeros(k)
         self.error = 0.0  # standard error of the least known gap, in whose units values may be off
         self.distributions: list[Any] = []
@@ -1976,7 +1987,9 @@ class Log:
         e[VARIANCE] += squares.sum(axis=0)
         e[POOLED] += pooled.sum(axis=0)
         e[PEAK] = np.maximum(e[PEAK], peaks.max(axis=0))
-        self.carried += np.einsum("gm,gmk,gk->mk", n * ideal**2, g**2, p)
+        part = ideal[..., np.newaxis] ** 2 * g**2
+        parts = carried_by(part, (n * p)[:, np.newaxis], tally.counts[:, np.newaxis])
+        self.carried += parts.sum(axis=1)
 
     def learn_values(self) -> None:
         """Estimate the values for the next bucket: each gap shrunk by how much of its square is noise."""
@@ -2004,7 +2017,7 @@ class Log:
         tuning = np.where(is_known, self.tuning, np.array([[0.5], [1.0], [1.0]]))
         middle = np.where(is_known, e[TOTAL] / e[WEIGHT], np.inf)
         # Gaps of a log have waited by another rule, which is in their events.
-        events = known_events(self.carried, self.sizes.drawn, self.sizes.events, self.tuning[ALPHA])
+        events = known_events(self.carried, self.sizes.events, self.tuning[ALPHA])
         speaks = self.mode.is_exact | may_speak(e, events, np.inf, tuning[ALPHA])
         width = boundary(e, speaks, tuning, self.mode.is_exact, NEAR) / e[WEIGHT]
         width = np.where(is_known, width, np.inf)
@@ -2208,7 +2221,7 @@ class RuleRun:
         self.different = np.zeros(m, dtype=int)
         self.drawn = np.zeros(k)
         self.squared = np.zeros(k)  # Σ residual² of each arm
-        self.carried = np.zeros((m, k))  # variance of each gain that rests on each arm
+        self.carried = np.zeros((3, m, k))  # variance of each gain that rests on each arm
         self.rewards = Spread()
         self.residuals = Spread()
         self.excess = 0.0
@@ -2350,7 +2363,7 @@ class RuleRun:
         e[SLACK] += mode.bias * np.sqrt(factor)
         self.settled += 1
         self.different += np.any(z != 0, axis=1)
-        self.carried += p * g**2
+        self.carried += carried_by(g**2, p, np.arange(len(p)) == arm)
 
     def intervals(self) -> tuple[Any, Any, Any]:
         """Return estimates and half-widths of the gains (m,), and how far rounding may move them."""
@@ -2359,7 +2372,7 @@ class RuleRun:
         tuning = np.where(is_ready, self.tuning, np.array([[0.5], [1.0], [1.0]]))
         tuning[ALPHA] = self.tuning[ALPHA]
         seen = min(self.rewards.events, self.residuals.events)
-        events = known_events(self.carried, self.drawn, seen, self.tuning[ALPHA])
+        events = known_events(self.carried, seen, self.tuning[ALPHA])
         speaks = self.mode.is_exact | may_speak(e, events, np.inf, self.tuning[ALPHA])
         n = max(self.settled, 1)
         width = (boundary(e, speaks, tuning, self.mode.is_exact, WIDE) + e[SLACK]) / n

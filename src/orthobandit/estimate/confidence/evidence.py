@@ -1,6 +1,6 @@
 """Evidence on contrasts: weighted sums of unbiased estimates, and how much a single round weighs in them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from math import log
@@ -158,19 +158,25 @@ def least_draws(alpha: ArrayLike) -> float:
     return max(DRAWN, PER_LEVEL * log(1.0 / float(np.min(alpha))))
 
 
-def rests_on_unknown(carried: Array, total: Array) -> Mask:
-    """Tell which estimates (...) rest on arms that have hardly been drawn: what these return is not known.
+def rests_on_unknown(carried: Iterable[Array], least: float) -> Mask:
+    """Tell which estimates (...) rest on arms of which hardly anything is known.
 
-    An estimate is a sum over all plans that counted, and so is what it rests on. Read off the last plan, a
-    few rounds that draw all arms alike would open a sum that is nearly all from one arm's few draws.
+    An estimate is a sum over all plans that counted, and so is what it rests on. A draw with the weight w and
+    the pull g carries c = w²g² of its variance if residuals are alike. The draws of an arm, which carry Σc,
+    tell its part of the variance as well as (Σc)²/Σc² draws that carry alike. So many have to have shown how
+    large its rewards can be: those that carry little do not make up for a few that carry nearly all.
 
     Parameters
     ----------
-    carried, total : (...) arrays
-        Σ w²·p_a·g(a)² over all rounds that counted, the variance of an estimate if residuals are alike: over
-        arms that were drawn less often than :func:`least_draws`, and over all arms.
+    carried : three (..., K) arrays
+        Σ w²·p_a·g(a)² over all rounds that counted, which is what each arm should carry; Σ c and Σ c² over
+        its draws.
+    least : float
+        Draws that are enough; see :func:`least_draws`.
     """
-    return np.asarray(carried > HIDDEN * total)
+    expected, pulled, squared = carried
+    is_unknown = (pulled == 0) | (pulled**2 < least * squared)
+    return np.asarray(np.sum(expected, axis=-1, where=is_unknown) > HIDDEN * expected.sum(axis=-1))
 
 
 def quiet_arms(relative: Array, drawn: Array) -> Mask:
@@ -441,79 +447,79 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """The variance of m estimates if residuals are alike, and what of it rests on arms hardly drawn so far.
+    """What each arm carries of the variance of m estimates if residuals are alike: see `rests_on_unknown`.
 
     Attributes
     ----------
-    total : (m,) array
-    by_arm : (m, K) array
-        0 for arms that have been drawn often enough. Both have a leading axis (S,) for S moments.
+    expected, pulled, squared : (m, K) arrays
+        With a leading axis (S,) for S moments.
     """
 
-    total: Array
-    by_arm: Array
+    expected: Array
+    pulled: Array
+    squared: Array
 
     @classmethod
     def start(cls, estimates: int, arms: int) -> "Carried":
         """Return the state before the first round."""
-        return cls(np.zeros(estimates), np.zeros((estimates, arms)))
+        zeros = np.zeros((estimates, arms))
+        return cls(zeros, zeros, zeros)
 
-    def along(self, steps: "Steps", pull: Array, variance: Array, least: float, drawn: Array) -> "Carried":
+    def along(self, steps: "Steps", weighted: Array, variance: Array) -> "Carried":
         """Return the state (S, ...) after each of S steps of G plans, whose rounds weigh 1/v.
 
         Parameters
         ----------
         steps : Steps
-        pull : (G, m, K) array
-            g(a).
+        weighted : (G, m, K) array
+            g(a)².
         variance : (G, m) array
             v; infinite where a plan cannot estimate.
-        least : float
-            Draws that are enough; see :func:`least_draws`.
-        drawn : (S, K) array
-            Draws of each arm up to and with each step.
         """
-        weights = steps.rounds[:, np.newaxis] / variance
-        total = _running_total(self.total, np.add.reduceat(weights, steps.first, axis=0))
-        by_arm = np.zeros((len(drawn), *self.by_arm.shape))
-        # Draws only grow: an arm that had enough before the first step is known from then on.
-        some = drawn[0] - steps.whole.counts[0] < least
-        if some.any():
-            p = steps.probabilities[:, np.newaxis, some]
-            part = (weights / variance)[..., np.newaxis] * pull[..., some] ** 2 * p
-            grown = _running_total(self.by_arm[:, some], np.add.reduceat(part, steps.first, axis=0))
-            by_arm[..., some] = np.where(drawn[:, np.newaxis, some] < least, grown, 0.0)
-        return Carried(total, by_arm)
+        part = weighted / variance[..., np.newaxis] ** 2
+        draws = steps.tally.counts[:, np.newaxis]
+        expected = part * (steps.rounds[:, np.newaxis] * steps.probabilities)[:, np.newaxis]
+        pulled = part * draws
+        return Carried(
+            *(
+                _running_total(before, np.add.reduceat(added, steps.first, axis=0))
+                for before, added in (
+                    (self.expected, expected),
+                    (self.pulled, pulled),
+                    (self.squared, pulled * part),
+                )
+            )
+        )
 
-    @property
-    def rest_on_unknown(self) -> Mask:
-        """Which estimates (..., m) rest on arms that have hardly been drawn: :func:`rests_on_unknown`."""
-        return rests_on_unknown(self.by_arm.sum(axis=-1), self.total)
+    def rest_on_unknown(self, least: float) -> Mask:
+        """Tell which estimates (..., m) rest on arms with too few draws: :func:`rests_on_unknown`."""
+        return rests_on_unknown((self.expected, self.pulled, self.squared), least)
 
     def at(self, step: int) -> "Carried":
         """Return the state at one of several moments."""
-        return Carried(self.total[step], self.by_arm[step])
+        return Carried(self.expected[step], self.pulled[step], self.squared[step])
 
     def with_arms(self, count: int) -> "Carried":
         """Return the state with `count` more arms, none of them drawn yet."""
-        return Carried(self.total, np.pad(self.by_arm, ((0, 0), (0, count))))
+        room = ((0, 0), (0, count))
+        return Carried(*(np.pad(part, room) for part in (self.expected, self.pulled, self.squared)))
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain lists that survive ``json.dumps`` exactly."""
-        arms = np.flatnonzero(self.by_arm.any(axis=0))
+        """Return plain lists that survive ``json.dumps`` exactly, of what is not 0."""
+        row, arm = np.nonzero(self.expected + self.pulled)
         return {
-            "total": self.total.tolist(),
-            "arms": arms.tolist(),
-            "by_arm": self.by_arm[:, arms].T.tolist(),
+            "row": row.tolist(),
+            "arm": arm.tolist(),
+            **{part.name: getattr(self, part.name)[row, arm].tolist() for part in fields(self)},
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], arms: int) -> "Carried":
-        """Invert :meth:`to_json`, for so many arms."""
-        out = cls.start(len(data["total"]), arms)
-        for arm, column in zip(data["arms"], data["by_arm"], strict=True):
-            out.by_arm[:, arm] = column
-        return cls(np.array(data["total"], dtype=np.float64), out.by_arm)
+    def from_json(cls, data: Mapping[str, Any], estimates: int, arms: int) -> "Carried":
+        """Invert :meth:`to_json`, for so many estimates and arms."""
+        out = cls(*np.zeros((3, estimates, arms)))
+        for part in fields(cls):
+            getattr(out, part.name)[data["row"], data["arm"]] = data[part.name]
+        return out
 
 
 @dataclass(frozen=True, eq=False)

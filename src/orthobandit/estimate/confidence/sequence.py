@@ -214,14 +214,9 @@ class ContrastSequence:
             * np.maximum(pulls.variance, rowwise(weighted, shares)),
         )
         evidence = self.evidence.along(batch, steps.first, tuned.tuning, self.confidence)
-        carried = self.carried.along(
-            steps,
-            pulls.pull,
-            np.where(pulls.known, pulls.variance, np.inf),
-            least_draws(self.tuning.alpha),
-            seen.drawn,
-        )
-        events = np.where(carried.rest_on_unknown, 0.0, seen.sizes.events[:, np.newaxis])
+        carried = self.carried.along(steps, weighted, batch.factor)
+        is_unknown = carried.rest_on_unknown(least_draws(self.tuning.alpha))
+        events = np.where(is_unknown, 0.0, seen.sizes.events[:, np.newaxis])
         return Path(tuned, replace(evidence, events=events), seen, carried)
 
     def tuned_by(self, probabilities: ArrayLike) -> "ContrastSequence":
@@ -294,7 +289,7 @@ class ContrastSequence:
             evidence=Evidence.from_json(data["evidence"]),
             tuning=Tuning(alpha, rho, scale),
             seen=Seen.from_json(data),
-            carried=Carried.from_json(data["carried"], len(self.arms)),
+            carried=Carried.from_json(data["carried"], *self.coefficients.shape),
         )
 
     def _tuned(self, pulls: Pulls) -> Tuning:

@@ -12,12 +12,12 @@ from orthobandit.estimate import Confidence
 from orthobandit.estimate.confidence.boundaries import tightest_rho
 from orthobandit.estimate.confidence.evidence import (
     Batch,
+    Carried,
     Evidence,
     Seen,
     Tuning,
     expected_shares,
     least_draws,
-    rests_on_unknown,
 )
 from orthobandit.estimate.confidence.one_look import Sides
 from orthobandit.estimate.follow.cells import Counted
@@ -145,8 +145,7 @@ class Score:
         self._first = pilot.largest or 1.0
         self._rho = float(tightest_rho(rounds * noise**2 * (pilot.square or 1.0), self.alpha))
         self._reach = self._first
-        # Variance that rests on each arm if residuals are alike, over all rounds that counted.
-        self._carried = np.zeros(aim.pull.shape[1])
+        self._carried = Carried.start(1, aim.pull.shape[1])
         zero = np.zeros(1)
         self.sides = Sides.start(1, is_two_valued=is_two_valued)
         self._seen: Seen | None = None
@@ -193,10 +192,13 @@ class Score:
         )
         open_weights = Tuning(np.ones(1), np.ones(1), np.full(1, np.inf))  # rounds count alike
         evidence = self.evidence.along(batch, np.zeros(1, dtype=np.int64), open_weights, self._confidence)
-        self._carried = self._carried + np.sum(rounds * weighted * p, axis=0, where=known)
-        unknown = self._carried.sum(where=seen.drawn[-1] < least_draws(self.alpha))
-        is_hidden = rests_on_unknown(unknown, self._carried.sum())
-        events = np.where(is_hidden, 0.0, seen.sizes.events[-1])
+        self._carried = self._carried.along(
+            replace(steps, probabilities=p, first=np.zeros(1, dtype=np.int64)),
+            weighted[:, np.newaxis],
+            batch.factor,
+        ).at(0)
+        is_unknown = self._carried.rest_on_unknown(least_draws(self.alpha))[0]
+        events = np.where(is_unknown, 0.0, seen.sizes.events[-1])
         self.evidence = replace(evidence, events=np.full((1, 1), events)).at(0)
         # The scale only grows; an interval at a smaller one has ended when a larger pull came.
         self._reach = max(self._reach, float(reach.max(initial=0.0, where=known)))

@@ -92,7 +92,7 @@ class RowValues(ArmValues):
         self._rows = rows
         self._start = 0
         self._are_tuned = bool(sequence.tuning.rho.all())
-        self._carried = np.zeros((len(pairs), 2))
+        self._carried = np.zeros((3, len(pairs), 2))
         self._fewest = least_draws(sequence.tuning.alpha)
         self._column = rows.column(measure.column)
 
@@ -147,13 +147,9 @@ class RowValues(ArmValues):
 
     def _note_hidden(self, step: int) -> None:
         """Note which gaps rest on arms that have hardly been drawn, in this step and all before."""
-        is_unknown = self._drawn < self._fewest
-        if not is_unknown.any():
-            return  # and none will be again: draws only grow
         for part in self._rows.of_step(self._start + step):
             of.add_carried(part, self._pairs, self._carried)
-        on_unknown = np.sum(self._carried, axis=1, where=is_unknown[self._pairs])
-        self.sums.hidden[step] = rests_on_unknown(on_unknown, self._carried.sum(axis=1))
+        self.sums.hidden[step] = rests_on_unknown(self._carried, self._fewest)
 
 
 class StepRows:
@@ -293,10 +289,9 @@ class RowFollower(Follower):
         )
         # Rows tell by themselves which arms gaps rest on; what the sequence has of it stays at its beginning.
         start = sequence.carried
-        steps = len(peaks)
+        shape = (len(peaks), *start.expected.shape)
         carried = Carried(
-            np.broadcast_to(start.total, (steps, *start.total.shape)),
-            np.broadcast_to(start.by_arm, (steps, *start.by_arm.shape)),
+            *(np.broadcast_to(part, shape) for part in (start.expected, start.pulled, start.squared))
         )
         path = Path(sequence, evidence, seen, carried)
         self.sequence = path.at(-1)
@@ -337,7 +332,8 @@ class RowFollower(Follower):
         total = float((level[:, of.ROUNDS] * (forecasts + values) + level[:, of.PULLED]).sum())
         last = seen.at(-1)
         # A level rests on its own arm alone.
-        is_hidden = last.drawn[reference] < least_draws(score.alpha)
+        carried = level[:, [of.FOR_ALL, of.LEVERS, of.FOURTHS]].sum(axis=0)[:, np.newaxis]
+        is_hidden = rests_on_unknown(carried, least_draws(score.alpha))
         sides = np.zeros((4, 2, 1))
         sides[:, 0, 0] = level[:, [of.SQUARED, of.LEVERS, of.CUBES, of.ONES]].sum(axis=0)
         low = self.sums.residuals[:, of.LOW]

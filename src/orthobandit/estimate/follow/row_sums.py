@@ -35,8 +35,9 @@ SIDE_SUMS = 5
     CUBED_PEAK,
     CUBES,
     ONES,
-) = range(13)
-LEVEL_SUMS = 13
+    FOURTHS,
+) = range(14)
+LEVEL_SUMS = 14
 
 
 @compiled
@@ -233,21 +234,34 @@ def _add_level(
         out[CUBED] += inverse * size * squared * lever
         out[CUBES] += lever * inverse
         out[ONES] += lever * value
+        out[FOURTHS] += lever * lever
 
 
 @compiled
 def add_carried(rows: Array, pairs: Whole, out: Array) -> None:
-    """Add Σ (1/v²)·p_a·g(a)² of both arms of each pair to `out` (m, 2)."""
+    """Add what both arms of each pair carry to `out` (3, m, 2).
+
+    That is Σ (1/v²)·p_a·g(a)² over all rows and, with c = g(a)²/v², Σ c and Σ c² over rows of the arm.
+    """
     for row in range(len(rows)):
-        if rows[row, 0] < 0.0:
+        code = rows[row, 0]
+        if code < 0.0:
             continue
         for pair in range(len(pairs)):
             p = rows[row, 1 + pairs[pair, 0]]
             q = rows[row, 1 + pairs[pair, 1]]
             if p > 0.0 and q > 0.0:
-                weight = 1.0 / (1.0 / p + 1.0 / q)
-                out[pair, 0] += weight * weight / p
-                out[pair, 1] += weight * weight / q
+                # v = (p + q)/(pq), so that g(a)²/v² is the square of the other arm's share.
+                one = (q / (p + q)) ** 2
+                other = (p / (p + q)) ** 2
+                out[0, pair, 0] += one * p
+                out[0, pair, 1] += other * q
+                if int(code) == pairs[pair, 0]:
+                    out[1, pair, 0] += one
+                    out[2, pair, 0] += one * one
+                elif int(code) == pairs[pair, 1]:
+                    out[1, pair, 1] += other
+                    out[2, pair, 1] += other * other
 
 
 @compiled

@@ -362,10 +362,16 @@ class RuleScores:
 
     def _hidden(self, weighed: Array) -> Mask:
         """Tell which gains (S, R) rest on arms that have hardly been drawn, given Σ p·g² (G, R, K)."""
-        carried = np.cumsum(np.add.reduceat(weighed, self._first, axis=0), axis=0)
-        is_unknown = self._seen.drawn < least_draws(self.alpha)
-        on_unknown = np.where(is_unknown[:, np.newaxis], carried, 0.0).sum(axis=2)
-        return rests_on_unknown(on_unknown, carried.sum(axis=2))
+        cells = self.cells
+        is_own = np.eye(len(cells.labels))[cells.arm][:, np.newaxis]  # 1 for the arm that was drawn
+        pulled = (self._side**2 * cells.squared[:, 0, [0]])[..., np.newaxis] * is_own
+        # Σ 1/p⁴ is not known beyond Σ 1/p² and the largest 1/p, which suffice where p is the same in a group.
+        squared = pulled * cells.reach[:, np.newaxis] ** 2
+        carried = (
+            np.cumsum(np.add.reduceat(part, self._first, axis=0), axis=0)
+            for part in (weighed, pulled, squared)
+        )
+        return rests_on_unknown(carried, least_draws(self.alpha))
 
     def estimates(self, step: int = -1) -> Array:
         """Return what each rule (R,) has earned over the reference rule per row, after a bucket."""

@@ -358,7 +358,9 @@ class RuleComparison:
         carried = dict(self.carried)
         for row, label in enumerate(offer.labels):
             if p[row] > 0:
-                carried[label] = carried.get(label, 0.0) + p[row] * g[:, row] ** 2
+                part = g[:, row] ** 2
+                pulled = part * (row == arm)
+                carried[label] = carried.get(label, 0.0) + np.stack([p[row] * part, pulled, pulled * part])
         return replace(
             self,
             tuning=self._tuned(factor),
@@ -553,13 +555,9 @@ class RuleComparison:
 
     def _is_hidden(self, alpha: Array) -> Mask:
         """Tell which comparisons (m,) rest on arms that were hardly drawn: what they return is not known."""
-        nothing = np.zeros(len(self.different))
-        total = sum(self.carried.values(), nothing)
-        rare = nothing
-        least = np.broadcast_to(least_draws(alpha), nothing.shape)
-        for label, share in self.carried.items():
-            rare = rare + np.where(self.drawn.get(label, 0) < least, share, 0.0)
-        return rests_on_unknown(rare, total)
+        if not self.carried:
+            return np.zeros(len(self.different), dtype=np.bool_)
+        return rests_on_unknown(np.stack(list(self.carried.values()), axis=-1), least_draws(alpha))
 
 
 def _loudness(labels: Sequence[str], drawn: Mapping[str, int], squared: Mapping[str, float]) -> Array:

@@ -73,7 +73,7 @@ def test_what_a_plan_cannot_estimate_stays_unknown_until_one_can():
     assert np.isfinite([low[0], high[0]]).all()
     assert low[1] == -np.inf
     assert high[1] == np.inf
-    sequence = sequence.add(*batch(arms, np.array([0.2, 0.2, 0.6]), RNG.standard_normal(80)))
+    sequence = sequence.add(*batch(arms, np.array([0.2, 0.2, 0.6]), RNG.standard_normal(200)))
     assert np.isfinite(sequence.intervals()).all()
 
 
@@ -229,6 +229,13 @@ def test_what_a_contrast_rests_on_is_summed_over_all_plans():
     assert not speaks(uneven([15, 285], [4, 1]))
     assert speaks(uneven([30, 570], [4, 1]))
     assert speaks(uneven([4, 1], [30, 570]))
+
+
+def test_draws_that_carry_little_do_not_make_up_for_few_that_carry_much():
+    # Fifteen draws of an arm at 5 % carry 0.9 each, twenty at 80 % carry 0.04.
+    assert not speaks(uneven([15, 285], [20, 5]))
+    assert not speaks(uneven([20, 5], [15, 285]))
+    assert speaks(uneven([30, 570], [20, 5]))
 
 
 def test_rounds_of_other_arms_do_not_make_up_for_draws():

@@ -120,3 +120,18 @@ def test_a_log_that_ends_in_the_wanted_probabilities_says_no_more_than_one_that_
     rewards = np.where(np.arange(len(bucket)) % 2 == 0, 1.0, -1.0) * (arm == 0)
     rows = Rows(plans, bucket, (bucket >= 10).astype(int), arm, rewards)
     assert valued(cells_of(rows), [0.5, 0.5]).interval == (None, None)
+
+
+def test_draws_with_the_wanted_probabilities_do_not_count_as_draws_that_carry_the_value():
+    # Ten draws of an arm carry nearly all of the value; the fifty of the last day carry nothing.
+    plans = np.array([[0.99, 0.01], [0.5, 0.5]])
+    bucket = np.repeat(np.arange(11), 100)
+    arm = (np.arange(len(bucket)) % 100 == 0).astype(int)
+    arm[bucket == 10] = np.arange(100) % 2
+    rewards = np.where(np.arange(len(bucket)) // 2 % 2 == 0, 1.0, -1.0)
+    rows = Rows(plans, bucket, (bucket == 10).astype(int), arm, rewards)
+    assert valued(cells_of(rows), [0.5, 0.5]).interval == (None, None)
+    # Forty such draws are enough, with the same last day.
+    often = np.arange(len(bucket)) % 25 == 0
+    rows = Rows(plans, bucket, (bucket == 10).astype(int), np.where(bucket == 10, arm, often), rewards)
+    assert None not in valued(cells_of(rows), [0.5, 0.5]).interval
