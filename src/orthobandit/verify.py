@@ -436,27 +436,9 @@ class Sizes:
         self.rounds = self.squared = self.scattered = self.largest = self.excess = 0.0
         self.drawn = np.zeros(count)  # rounds of each arm
         self.relative = np.zeros(count)  # its squares, in units of what they were on average for all arms
-        self.open = Tally([0], [0.0], [0.0], [0.0])  # the last rounds of a log while they are too few
 
     def add(self, tally: Tally) -> None:
         """Take in rounds of one time."""
-        self.add_scattered(tally, scatter_of(tally))
-
-    def add_joined(self, tally: Tally) -> None:
-        """Take in rounds of a bucket of a log; small ones are joined to the next for their scatter."""
-        before = scatter_of(self.open)
-        self.open = Tally(
-            self.open.counts + tally.counts.sum(),
-            self.open.sums + tally.sums.sum(),
-            self.open.squares + tally.squares.sum(),
-            self.open.largest,
-        )
-        self.add_scattered(tally, max(scatter_of(self.open) - before, 0.0))
-        if self.open.rounds >= TOGETHER:
-            self.open = Tally([0], [0.0], [0.0], [0.0])
-
-    def add_scattered(self, tally: Tally, scatter: float) -> None:
-        """Take in rounds of one time that scatter as given."""
         n = tally.rounds
         squared = tally.squares.sum()
         largest = tally.largest.max()
@@ -464,7 +446,7 @@ class Sizes:
         self.relative = self.relative + (tally.squares * (n / squared) if squared > 0 else tally.counts)
         self.rounds += n
         self.squared += squared
-        self.scattered += scatter
+        self.scattered += scatter_of(tally)
         # The largest square of n light-tailed residuals rarely exceeds (2·log n + 6) times their mean.
         usual = max(squared / n, self.squared / self.rounds) * (2 * log(self.rounds) + 6)
         self.excess = max(self.excess, min(2 * sqrt(max(largest**2 - usual, 0.0)), largest))
@@ -1768,7 +1750,6 @@ GUESSED_ROUNDS = 10_000  # at which intervals are made tightest; they hold at an
 PER_LEVEL = (
     8.0  # draws of an arm, in units of log(1/α), before the asymptotic mode rests on it; at least DRAWN
 )
-TOGETHER = 4  # rounds that are looked at together for their scatter
 HIDDEN = 0.25  # share of the variance of a gap that may rest on arms with fewer draws
 MOST_PAIRED = 40  # arms; with more, only gaps over the reference arm are followed
 NAMED = 12  # gaps that the sentence names
@@ -1965,7 +1946,7 @@ class Log:
         """Add a bucket to the evidence: distributions (G, K), values of the arms (K,), tally (G, K)."""
         self.tune(p)
         whole = Tally(tally.counts.sum(0), tally.sums.sum(0), tally.squares.sum(0), tally.largest.max(0))
-        self.sizes.add_joined(whole)
+        self.sizes.add(whole)
         mode = self.mode
         sizes = self.sizes
         g, v = self.geometry(p)
