@@ -87,16 +87,29 @@ def compiled_for(
     return cast(Callable[P, R], _specialised(function, (*map(_type, arguments), *passed)))
 
 
-def takes(function: Any, result: Any, arguments: Sequence[Any]) -> bool:
-    """Tell whether this is a compiled function of such arguments with such a result, given by examples."""
+def typed(function: Any, result: Any, arguments: Sequence[Any]) -> Any:
+    """Return a compiled function with arguments and a result of these types, given by examples.
+
+    Where the result is of another type that converts, such as a whole number, the function is compiled once
+    more. None if it is not compiled, does not take such arguments or returns something else.
+    """
+    config: Any = numba.config
+    if config.DISABLE_JIT:
+        return function if callable(function) else None  # for debuggers and profilers nothing is compiled
     if not isinstance(function, Dispatcher):
-        return False
+        return None
+    return _typed(function, _type(result), tuple(map(_type, arguments)))
+
+
+@cache
+def _typed(function: Any, result: Any, arguments: tuple[Any, ...]) -> Any:
     try:
-        function.compile(tuple(map(_type, arguments)))
+        function.compile(arguments)
+        if function.overloads[arguments].signature.return_type == result:
+            return function
+        return numba.njit(result(*arguments), **OPTIONS)(function.py_func)
     except NumbaError:
-        return False
-    found: Any = function.overloads[tuple(map(_type, arguments))]
-    return bool(found.signature.return_type == _type(result))
+        return None
 
 
 @cache

@@ -1,5 +1,6 @@
 """Simulated experiments: environments with a moving baseline, and a runner fast enough to trust them."""
 
+from orthobandit._foundation.random import next_position
 from orthobandit.simulation.adversaries import Adaptive, CancelBest, Known, Past, PushLeader, ReactToLast
 from orthobandit.simulation.environment import Environment
 from orthobandit.simulation.instances import (
@@ -21,6 +22,8 @@ from orthobandit.simulation.noise import (
     StudentT,
     Uniform,
     named_noise,
+    next_gamma,
+    next_normal,
 )
 from orthobandit.simulation.result import RunResult, Summary, compare, comparison_table
 from orthobandit.simulation.runner import simulate
@@ -85,6 +88,9 @@ __all__ = [
     "named_noise",
     "named_shift",
     "near_degenerate",
+    "next_gamma",
+    "next_normal",
+    "next_position",
     "one_hot",
     "rounds_to_plan",
     "simulate",

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from orthobandit._foundation.compile import compiled, takes
+from orthobandit._foundation.compile import compiled, typed
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import Argument, ParameterError
 
@@ -224,10 +224,11 @@ def step_of(shift: object, means: Array) -> tuple[ShiftStep, Array] | None:
         raise ParameterError(
             f"settings of {shift!r} have shape {settings.shape}; its step reads a row of numbers"
         )
-    if not takes(step, *STEP):
+    step = typed(step, *STEP)
+    if step is None:
         raise ParameterError(
             f"the step of {shift!r} is not a compiled function (settings, known) -> float;"
-            " compile it by numba.njit, with one number that has a decimal point in every return"
+            " compile it by numba.njit"
         )
     return step, settings
 

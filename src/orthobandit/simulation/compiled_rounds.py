@@ -16,21 +16,23 @@ from orthobandit.estimate.plan import residual_of
 from orthobandit.policy.base import FOREVER
 from orthobandit.policy.every_round import ObserveStep, PlanStep
 from orthobandit.simulation.adversaries import Known, ShiftStep
-from orthobandit.simulation.noise import add_gaussian, reward_of
+from orthobandit.simulation.noise import NoiseStep, add_gaussian
 
+# How play ended: compiled code returns a number, its caller raises the error.
+FINE, UNSOLVED, REFUSED, SHIFT_NOT_FINITE, REWARD_NOT_FINITE = range(5)
 SUMS = 6  # columns of sums in the making: n, Σ, Σ of squares, two corrections, the largest magnitude
 
 
 class Truth(NamedTuple):
-    """The environment in a compiled loop: means and gaps (K,), noise, adversary and checkpoints (C,).
+    """The environment in a compiled loop: means and gaps (K,), adversary and checkpoints (C,).
 
     The shift is read from a path unless it `is_answered`: asked of a compiled step, with its settings (S,).
+    `noise_settings` (S,) are for the compiled step of the noise.
     """
 
     means: Array
     gaps: Array
-    noise: int
-    noise_parameters: tuple[float, float, float]
+    noise_settings: Array
     is_answered: bool
     settings: Array
     checkpoints: Whole
@@ -138,9 +140,8 @@ def play_paths(rows: Whole, truth: Truth, memory: Memory, block: Block, window: 
 
 
 @compiled
-def end_paths(rows: Whole, truth: Truth, memory: Memory, block: Block) -> None:
-    """Turn the sums of ν that :func:`play_paths` made into sums of rewards."""
-    sigma = truth.noise_parameters[0]
+def end_paths(rows: Whole, truth: Truth, memory: Memory, block: Block, sigma: float) -> None:
+    """Turn the sums of ν that :func:`play_paths` made into sums of rewards with N(0, σ²) noise."""
     for r in rows:
         for i in range(truth.means.size):
             add_gaussian(memory.noise_stream[r], truth.means[i], sigma, block.sums[r, i])
@@ -155,14 +156,14 @@ def play_rounds(
     window: Window,
     residuals: Residuals,
     step: ShiftStep | None,
+    draw: NoiseStep,
 ) -> int:
     """Play round by round, with ν read from the window or asked of the compiled step.
 
-    Returns the replication whose shift was not a finite number, or −1. Without a step no code asks for one.
+    Returns how it ended. Without a step of the shift no code asks for one.
     """
     regressors = np.zeros(regressor_count(residuals.recipe))
     means = truth.means
-    kind = truth.noise
     table = block.table
     counts = np.empty(means.size)
     totals = np.empty(means.size)
@@ -189,7 +190,7 @@ def play_rounds(
                     known = Known(clock, arm, reward, counts, totals, probabilities, shares, means)
                     shift = step(truth.settings, known)
                     if not np.isfinite(shift):
-                        return int(r)
+                        return SHIFT_NOT_FINITE
                 else:
                     shift = path[clock - base]
                 # Shift and forecast are fixed before the arm is drawn: neither may depend on it.
@@ -197,7 +198,9 @@ def play_rounds(
                 if residuals.is_used:
                     level = forecast(residuals.recipe, residuals.memory[r], clock, regressors)
                 arm = table_arm(table, r, next_position(arm_stream))
-                reward, is_clipped = reward_of(means[arm] + shift, kind, truth.noise_parameters, noise_stream)
+                reward, is_clipped = draw(means[arm] + shift, truth.noise_settings, noise_stream)
+                if not np.isfinite(reward):
+                    return REWARD_NOT_FINITE
                 _add(sums[arm], reward)
                 if step is not None:
                     counts[arm] += 1
@@ -212,7 +215,7 @@ def play_rounds(
         memory.last_arm[r] = arm
         memory.last_reward[r] = reward
         memory.clipped[r] += clipped
-    return -1
+    return FINE
 
 
 @compiled
@@ -237,10 +240,6 @@ def _add(sums: Array, reward: float) -> None:
         sums[place + 2] = (total - sums[place]) - corrected
         sums[place] = total
     sums[5] = max(sums[5], abs(reward))
-
-
-# How a call of :func:`play_plans` ended: compiled code returns a number, its caller raises the error.
-FINE, UNSOLVED, REFUSED, NOT_FINITE = range(4)
 
 
 class Plans(NamedTuple):
@@ -268,6 +267,7 @@ def play_plans(
     plan_into: PlanStep,
     observe: ObserveStep,
     step: ShiftStep,
+    draw: NoiseStep,
 ) -> int:
     """Play each replication until its stop or its last plan.
 
@@ -295,12 +295,13 @@ def play_plans(
             if truth.is_answered:
                 shift = _answer(r, truth, memory, chances, shares, step)
                 if not np.isfinite(shift):
-                    return NOT_FINITE
+                    return SHIFT_NOT_FINITE
             else:
                 shift = path[memory.clock[r] - base]
             arm = table_arm(table, 0, next_position(arm_stream))
-            mean = truth.means[arm] + shift
-            reward, is_clipped = reward_of(mean, truth.noise, truth.noise_parameters, noise_stream)
+            reward, is_clipped = draw(truth.means[arm] + shift, truth.noise_settings, noise_stream)
+            if not np.isfinite(reward):
+                return REWARD_NOT_FINITE
             memory.counts[r, arm] += 1
             memory.sums[r, arm] += reward
             memory.last_arm[r] = arm

@@ -30,7 +30,8 @@ from orthobandit.estimate.forecast.contract import Forecaster
 from orthobandit.estimate.forecast.kernel import KernelRegression
 from orthobandit.policy.contextual.base import CompiledContextual, Steps
 from orthobandit.policy.contextual.offers import Interactions
-from orthobandit.simulation.noise import Gaussian, Noise, reward_of
+from orthobandit.simulation.compiled_rounds import FINE, REWARD_NOT_FINITE, UNSOLVED
+from orthobandit.simulation.noise import NOISE_STEP, Gaussian, Noise, NoiseStep, noise_step
 from orthobandit.simulation.shifts import Oblivious
 
 __all__ = [
@@ -429,7 +430,7 @@ def play_offers(
     means: Array,
     shift: Array,
     cancels: bool,
-    noise: tuple[int, tuple[float, float, float]],
+    noise_settings: Array,
     streams: tuple[Any, Any],
     recipe: Recipe,
     reads: int,
@@ -444,8 +445,9 @@ def play_offers(
     plan_into: Any,
     observe: Any,
     score: Any,
+    draw: NoiseStep,
 ) -> int:
-    """Play the rounds of one block; returns −1 if a plan could not be made.
+    """Play the rounds of one block; returns how it ended.
 
     `probabilities` (K,) and `regressors` of the forecast are 0 at first. `totals` holds the regret so far and
     the rounds that were drawn, `level` (n,) is the forecaster's memory.
@@ -453,7 +455,7 @@ def play_offers(
     rounds, count, _ = features.shape
     for t in range(rounds):
         if plan_into(settings, memory, i, features[t], probabilities) < 0:
-            return -1
+            return UNSOLVED
         if reads:
             regressors[0] = 1.0
             for k in range(context.shape[1]):
@@ -479,7 +481,9 @@ def play_offers(
         mean = means[t, arm] + shift[t]
         if cancels:
             mean -= hidden
-        reward, _ = reward_of(mean, noise[0], noise[1], streams[1])
+        reward, _ = draw(mean, noise_settings, streams[1])
+        if not np.isfinite(reward):
+            return REWARD_NOT_FINITE
         totals[0] += best - means[t, arm]
         totals[1] += probabilities[arm] < 1.0
         # With the estimate from before this reward, as a live experiment would have it.
@@ -493,7 +497,7 @@ def play_offers(
             learn(recipe, level, regressors, residual)
         if (clock + t + 1) % every == 0:
             curve[(clock + t + 1) // every - 1] = totals[0]
-    return 0
+    return FINE
 
 
 def play_asking(
@@ -502,7 +506,7 @@ def play_asking(
     means: Array,
     shift: Array,
     cancels: bool,
-    noise: tuple[int, tuple[float, float, float]],
+    noise_settings: Array,
     streams: tuple[Any, Any],
     forecaster: Forecaster,
     names: Sequence[str],
@@ -512,13 +516,14 @@ def play_asking(
     curve: Array,
     every: int,
     totals: Array,
+    draw: NoiseStep,
 ) -> int:
     """Play the rounds of one block as :func:`play_offers` does, asking a forecaster before every draw."""
     rounds, count, _ = features.shape
     probabilities = np.zeros(count)
     for t in range(rounds):
         if steps.plan_into(steps.settings, memory, 0, features[t], probabilities) < 0:
-            return -1
+            return UNSOLVED
         known = dict(zip(names, map(float, context[t]), strict=True))
         expected = forecaster.forecast(clock + t, known)
         reached = np.cumsum(probabilities)
@@ -529,7 +534,9 @@ def play_asking(
         if cancels:
             # Summed in the order of the compiled loop, so that both play the same to the last bit.
             mean -= np.cumsum(probabilities * means[t])[-1]
-        reward, _ = reward_of(mean, noise[0], noise[1], streams[1])
+        reward, _ = draw(mean, noise_settings, streams[1])
+        if not np.isfinite(reward):
+            return REWARD_NOT_FINITE
         totals[0] += means[t].max() - means[t, arm]
         totals[1] += probabilities[arm] < 1.0
         residual = reward - steps.score(steps.settings, memory, 0, features[t, arm])
@@ -537,7 +544,7 @@ def play_asking(
         forecaster.learn(expected, residual)
         if (clock + t + 1) % every == 0:
             curve[(clock + t + 1) // every - 1] = totals[0]
-    return 0
+    return FINE
 
 
 def simulate_offers(
@@ -580,6 +587,7 @@ def simulate_offers(
     check_whole("replications", replications)
     offers = environment.offers
     steps = policy.steps(offers.dimension)
+    draw, noise_settings = noise_step(environment.noise)
     baseline = getattr(policy, "baseline", None)
     is_compiled = baseline is None or isinstance(
         baseline, CompiledBaseline | CovariateRegression | KernelRegression
@@ -605,15 +613,15 @@ def simulate_offers(
                 means,
                 _levels(environment.shift, means, context, clock, seed, replication),
                 bool(getattr(environment.shift, "cancels", False)),
-                (environment.noise.kind, environment.noise.parameters),
+                noise_settings,
                 streams,
             )
             if forecaster is not None:
                 record = (curve[replication], every, totals[replication])
                 whole = np.ascontiguousarray(features)
                 asked = (forecaster, offers.names, clock, steps, memory)
-                if play_asking(whole, context, *world, *asked, *record) < 0:
-                    raise ParameterError(f"{policy!r} could not plan in replication {replication}")
+                outcome = play_asking(whole, context, *world, *asked, *record, draw)
+                _check_outcome(outcome, policy, environment.noise, replication)
                 continue
             regressors = context[:, columns]
             if isinstance(baseline, KernelRegression):
@@ -641,15 +649,27 @@ def simulate_offers(
             kernel = compiled_for(
                 play_offers,
                 arguments,
-                [(0, (*about, p)), (None, (*about, p, 0, 0.0, 0.0)), (0.0, (steps.settings, memory, 0, p))],
+                [
+                    (0, (*about, p)),
+                    (None, (*about, p, 0, 0.0, 0.0)),
+                    (0.0, (steps.settings, memory, 0, p)),
+                    NOISE_STEP,
+                ],
             )
-            if kernel(*arguments, steps.plan_into, steps.observe, steps.score) < 0:
-                raise ParameterError(f"{policy!r} could not plan in replication {replication}")
+            outcome = kernel(*arguments, steps.plan_into, steps.observe, steps.score, draw)
+            _check_outcome(outcome, policy, environment.noise, replication)
         theta[replication] = [
             steps.score(steps.settings, memory, 0, unit) for unit in np.eye(offers.dimension)
         ]
     rounds = every * np.arange(1, horizon // every + 1)
     return ContextualResult(totals[:, 0], rounds, curve, totals[:, 1].astype(np.int64), theta)
+
+
+def _check_outcome(outcome: int, policy: object, noise: Noise, replication: int) -> None:
+    if outcome == UNSOLVED:
+        raise ParameterError(f"{policy!r} could not plan in replication {replication}")
+    if outcome == REWARD_NOT_FINITE:
+        raise ParameterError(f"{noise!r} returned a reward that is not finite")
 
 
 def _forecasting(baseline: Any, offers: Offers) -> tuple[Recipe, int, list[int]]:

@@ -1,180 +1,49 @@
-"""Noise by name: how a round's reward scatters around its mean x_aᵀθ + ν_t, and how it is drawn."""
+"""Noise: how a round's reward scatters around its mean x_aᵀθ + ν_t, and how it is drawn."""
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.compile import compiled, typed
 from orthobandit._foundation.random import Words, next_position
 from orthobandit._foundation.registry import WithOwn, make_named
 from orthobandit._foundation.types import Array
 from orthobandit.errors import Argument, ParameterError
 
-# Which branch of the compiled reward a kind of noise takes. Kinds are numbers, and parameters three floats
-# whatever the kind, so that one compiled loop serves all of them.
-GAUSSIAN, UNIFORM, STUDENT, BERNOULLI, CLIPPED = range(5)
+# (mean, settings, state) -> the reward, and whether it was bent so that its mean is another. NOISE_STEP holds
+# examples of what a step returns and takes: from these the compiler learns the types.
+NoiseStep = Callable[[float, Array, Words], tuple[float, bool]]
+NOISE_STEP: Any = ((0.0, False), (0.0, np.zeros(0), np.zeros(4, dtype=np.uint64)))
 
 
 class Noise(ABC):
-    """One of the kinds below; the compiled loop knows it by `kind` and three `parameters`."""
+    """How a reward scatters around its mean.
 
-    kind: ClassVar[int]
+    Derive from this class and declare a compiled `step`: a function ``(mean, settings, state) -> (reward,
+    is_bent)``, compiled by ``numba.njit``, written in the class as ``step = staticmethod(function)``. Its
+    random numbers come from :func:`next_position`, :func:`next_normal` and :func:`next_gamma` of `state`
+    alone; `settings` is what :meth:`settings` returned. Rewards have the given mean, unless `is_bent` says
+    that they had to be clipped. :func:`orthobandit.testing.check_noise` checks all of it.
+    """
 
-    @property
-    @abstractmethod
-    def parameters(self) -> tuple[float, float, float]:
-        """Parameters of the compiled reward, padded with zeros."""
+    step: ClassVar[NoiseStep]
+
+    def settings(self) -> Array:
+        """Return the numbers (S,) that the compiled step reads."""
+        return np.zeros(0)
 
     @property
     def rewards(self) -> tuple[float, float]:
         """Where every reward lies, whatever its mean; infinite if it may lie anywhere."""
         return (-np.inf, np.inf)
 
-
-@dataclass(frozen=True)
-class Gaussian(Noise):
-    """Additive N(0, σ²) noise; σ-sub-Gaussian."""
-
-    sigma: float = 1.0
-    kind: ClassVar[int] = GAUSSIAN
-
-    def __post_init__(self) -> None:
-        _check_scale("sigma", self.sigma)
-
     @property
-    def parameters(self) -> tuple[float, float, float]:  # noqa: D102
-        return (float(self.sigma), 0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Uniform(Noise):
-    """Additive noise, uniform on ±half_width; half_width-sub-Gaussian, variance half_width²/3."""
-
-    half_width: float = 1.0
-    kind: ClassVar[int] = UNIFORM
-
-    def __post_init__(self) -> None:
-        _check_scale("half_width", self.half_width)
-
-    @property
-    def parameters(self) -> tuple[float, float, float]:  # noqa: D102
-        return (float(self.half_width), 0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class StudentT(Noise):
-    """Additive scale·t noise with `df` degrees of freedom: heavy-tailed, so outside the paper's model.
-
-    `df` > 1, or the noise has no mean; its variance is infinite for df ≤ 2.
-    """
-
-    df: float = 3.0
-    scale: float = 1.0
-    kind: ClassVar[int] = STUDENT
-
-    def __post_init__(self) -> None:
-        _check_scale("scale", self.scale)
-        if not 1 < self.df < np.inf:
-            raise ParameterError(
-                Argument("df", self.df), " must be a finite number > 1; otherwise the noise has no mean"
-            )
-
-    @property
-    def parameters(self) -> tuple[float, float, float]:  # noqa: D102
-        return (float(self.scale), float(self.df), 0.0)
-
-
-@dataclass(frozen=True)
-class Bernoulli(Noise):
-    """Rewards in {0, 1} with mean clip(x_aᵀθ + ν_t, 0, 1).
-
-    The semiparametric model holds exactly only where nothing is clipped; a run counts the rounds in which
-    x_aᵀθ + ν_t lay outside [0, 1].
-    """
-
-    kind: ClassVar[int] = BERNOULLI
-
-    @property
-    def rewards(self) -> tuple[float, float]:  # noqa: D102
-        return (0.0, 1.0)
-
-    @property
-    def parameters(self) -> tuple[float, float, float]:  # noqa: D102
-        return (0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Clipped(Noise):
-    """Rewards clip(x_aᵀθ + ν_t + N(0, σ²), low, high), as from a bounded scale.
-
-    The semiparametric model holds exactly only where nothing is clipped; a run counts the rounds in which
-    the reward was cut.
-    """
-
-    low: float = 0.0
-    high: float = 1.0
-    sigma: float = 0.25
-    kind: ClassVar[int] = CLIPPED
-
-    def __post_init__(self) -> None:
-        _check_scale("sigma", self.sigma)
-        if not -np.inf < self.low < self.high < np.inf:
-            raise ParameterError(
-                Argument("low", self.low), f" and high={self.high} must be finite with low < high"
-            )
-
-    @property
-    def parameters(self) -> tuple[float, float, float]:  # noqa: D102
-        return (float(self.sigma), float(self.low), float(self.high))
-
-    @property
-    def rewards(self) -> tuple[float, float]:  # noqa: D102
-        return (float(self.low), float(self.high))
-
-
-# Noise that is named here is known to the command line and to studies.
-NOISES: Mapping[str, Callable[..., Noise]] = {
-    "gaussian": Gaussian,
-    "uniform": Uniform,
-    "student-t": StudentT,
-    "bernoulli": Bernoulli,
-    "clipped": Clipped,
-}
-NOISES = WithOwn("noise", NOISES, "orthobandit.noises")
-
-
-def named_noise(name: str, **settings: Any) -> Noise:
-    """Return the noise of this name, a key of ``NOISES``, with the given settings.
-
-    Examples
-    --------
-    >>> named_noise("gaussian", sigma=0.5)
-    Gaussian(sigma=0.5)
-    """
-    return make_named("noise", NOISES, name, settings)
-
-
-@compiled
-def reward_of(
-    mean: float, kind: int, parameters: tuple[float, float, float], state: Words
-) -> tuple[float, bool]:
-    """Return a reward of this mean, and whether clipping bent it; `parameters` are those of the noise."""
-    first, second, third = parameters
-    if kind == GAUSSIAN:
-        return mean + first * next_normal(state), False
-    if kind == UNIFORM:
-        return mean + first * (2 * next_position(state) - 1), False
-    if kind == BERNOULLI:
-        return (1.0 if next_position(state) < mean else 0.0), mean < 0 or mean > 1
-    if kind == CLIPPED:
-        raw = mean + first * next_normal(state)
-        return min(max(raw, second), third), raw < second or raw > third
-    # Student's t: a normal number over the root of χ²_df/df, and χ²_df is twice Γ(df/2).
-    normal = next_normal(state)
-    return mean + first * normal / np.sqrt(next_gamma(state, second / 2) * 2 / second), False
+    def normal_scale(self) -> float | None:
+        """σ where the reward is the mean plus N(0, σ²): a plan's rewards are then drawn by their sums."""
+        return None
 
 
 @compiled
@@ -205,6 +74,171 @@ def next_gamma(state: Words, shape: float) -> float:
         v = (1 + c * x) ** 3
         if v > 0 and np.log(1 - next_position(state)) < 0.5 * x * x + d - d * v + d * np.log(v):
             return float(boost * d * v)
+
+
+@compiled
+def _gaussian(mean: float, settings: Array, state: Words) -> tuple[float, bool]:
+    return float(mean + settings[0] * next_normal(state)), False
+
+
+@dataclass(frozen=True)
+class Gaussian(Noise):
+    """Additive N(0, σ²) noise; σ-sub-Gaussian."""
+
+    sigma: float = 1.0
+    step: ClassVar[NoiseStep] = staticmethod(_gaussian)
+
+    def __post_init__(self) -> None:
+        _check_scale("sigma", self.sigma)
+
+    def settings(self) -> Array:  # noqa: D102
+        return np.array([float(self.sigma)])
+
+    @property
+    def normal_scale(self) -> float:  # noqa: D102
+        return float(self.sigma)
+
+
+@compiled
+def _uniform(mean: float, settings: Array, state: Words) -> tuple[float, bool]:
+    return float(mean + settings[0] * (2 * next_position(state) - 1)), False
+
+
+@dataclass(frozen=True)
+class Uniform(Noise):
+    """Additive noise, uniform on ±half_width; half_width-sub-Gaussian, variance half_width²/3."""
+
+    half_width: float = 1.0
+    step: ClassVar[NoiseStep] = staticmethod(_uniform)
+
+    def __post_init__(self) -> None:
+        _check_scale("half_width", self.half_width)
+
+    def settings(self) -> Array:  # noqa: D102
+        return np.array([float(self.half_width)])
+
+
+@compiled
+def _student(mean: float, settings: Array, state: Words) -> tuple[float, bool]:
+    # A normal number over the root of χ²_df/df, and χ²_df is twice Γ(df/2).
+    scale = settings[0]
+    df = settings[1]
+    normal = next_normal(state)
+    return float(mean + scale * normal / np.sqrt(next_gamma(state, df / 2) * 2 / df)), False
+
+
+@dataclass(frozen=True)
+class StudentT(Noise):
+    """Additive scale·t noise with `df` degrees of freedom: heavy-tailed, so outside the paper's model.
+
+    `df` > 1, or the noise has no mean; its variance is infinite for df ≤ 2.
+    """
+
+    df: float = 3.0
+    scale: float = 1.0
+    step: ClassVar[NoiseStep] = staticmethod(_student)
+
+    def __post_init__(self) -> None:
+        _check_scale("scale", self.scale)
+        if not 1 < self.df < np.inf:
+            raise ParameterError(
+                Argument("df", self.df), " must be a finite number > 1; otherwise the noise has no mean"
+            )
+
+    def settings(self) -> Array:  # noqa: D102
+        return np.array([float(self.scale), float(self.df)])
+
+
+@compiled
+def _bernoulli(mean: float, _settings: Array, state: Words) -> tuple[float, bool]:
+    return (1.0 if next_position(state) < mean else 0.0), mean < 0 or mean > 1
+
+
+@dataclass(frozen=True)
+class Bernoulli(Noise):
+    """Rewards in {0, 1} with mean clip(x_aᵀθ + ν_t, 0, 1).
+
+    The semiparametric model holds exactly only where nothing is clipped; a run counts the rounds in which
+    x_aᵀθ + ν_t lay outside [0, 1].
+    """
+
+    step: ClassVar[NoiseStep] = staticmethod(_bernoulli)
+
+    @property
+    def rewards(self) -> tuple[float, float]:  # noqa: D102
+        return (0.0, 1.0)
+
+
+@compiled
+def _clipped(mean: float, settings: Array, state: Words) -> tuple[float, bool]:
+    low = settings[1]
+    high = settings[2]
+    raw = mean + settings[0] * next_normal(state)
+    return float(min(max(raw, low), high)), raw < low or raw > high
+
+
+@dataclass(frozen=True)
+class Clipped(Noise):
+    """Rewards clip(x_aᵀθ + ν_t + N(0, σ²), low, high), as from a bounded scale.
+
+    The semiparametric model holds exactly only where nothing is clipped; a run counts the rounds in which
+    the reward was cut.
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    sigma: float = 0.25
+    step: ClassVar[NoiseStep] = staticmethod(_clipped)
+
+    def __post_init__(self) -> None:
+        _check_scale("sigma", self.sigma)
+        if not -np.inf < self.low < self.high < np.inf:
+            raise ParameterError(
+                Argument("low", self.low), f" and high={self.high} must be finite with low < high"
+            )
+
+    def settings(self) -> Array:  # noqa: D102
+        return np.array([float(self.sigma), float(self.low), float(self.high)])
+
+    @property
+    def rewards(self) -> tuple[float, float]:  # noqa: D102
+        return (float(self.low), float(self.high))
+
+
+# Noise that is named here is known to the command line and to studies.
+NOISES: Mapping[str, Callable[..., Noise]] = {
+    "gaussian": Gaussian,
+    "uniform": Uniform,
+    "student-t": StudentT,
+    "bernoulli": Bernoulli,
+    "clipped": Clipped,
+}
+NOISES = WithOwn("noise", NOISES, "orthobandit.noises")
+
+
+def named_noise(name: str, **settings: Any) -> Noise:
+    """Return the noise of this name, a key of ``NOISES``, with the given settings.
+
+    Examples
+    --------
+    >>> named_noise("gaussian", sigma=0.5)
+    Gaussian(sigma=0.5)
+    """
+    return make_named("noise", NOISES, name, settings)
+
+
+def noise_step(noise: Noise) -> tuple[NoiseStep, Array]:
+    """Return the compiled step of noise and its settings (S,); an error says what is wrong with them."""
+    settings = np.array(noise.settings(), dtype=np.float64)
+    if settings.ndim != 1 or not np.all(np.isfinite(settings)):
+        raise ParameterError(f"settings of {noise!r} must be a row of finite numbers: its step reads them")
+    step = typed(getattr(type(noise), "step", None), *NOISE_STEP)
+    if step is None:
+        raise ParameterError(
+            f"the step of {noise!r} is not a compiled function (mean, settings, state) -> (reward, is_bent);"
+            " compile it by numba.njit"
+        )
+    return step, settings
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from orthobandit.estimate.forecast.compiled import GIVEN, NOTHING, Recipe, fresh
 from orthobandit.estimate.forecast.contract import Forecast
 from orthobandit.simulation.adversaries import STEP, Adaptive, Past, no_step, step_of
 from orthobandit.simulation.compiled_rounds import (
+    REWARD_NOT_FINITE,
+    SHIFT_NOT_FINITE,
     SUMS,
     Block,
     Memory,
@@ -27,7 +30,7 @@ from orthobandit.simulation.compiled_rounds import (
     regret_of,
 )
 from orthobandit.simulation.environment import Environment
-from orthobandit.simulation.noise import GAUSSIAN
+from orthobandit.simulation.noise import NOISE_STEP, noise_step
 from orthobandit.simulation.shifts import CHUNK_ROUNDS, Oblivious
 
 KEPT_CHUNKS = 32  # replications drift apart by whole plans; this many pieces of ν are kept for reuse
@@ -60,9 +63,18 @@ class Player:
         baseline: Baseline | None = None,
     ) -> None:
         self._shift = shift = environment.shift
-        found = step_of(shift, environment.means)
-        self.step, settings = (no_step, np.zeros(0)) if found is None else found
-        self.truth = _truth(environment, checkpoints, found is not None, settings)
+        self._noise = environment.noise
+        answered = step_of(shift, environment.means)
+        self.step, settings = (no_step, np.zeros(0)) if answered is None else answered
+        self.draw, noise_settings = noise_step(environment.noise)
+        self.truth = Truth(
+            means=np.array(environment.means),
+            gaps=np.array(environment.gaps),
+            noise_settings=noise_settings,
+            is_answered=answered is not None,
+            settings=settings,
+            checkpoints=checkpoints,
+        )
         self.memory = _fresh_memory(seed, replications, len(environment.arms), checkpoints.size)
         self._forecasters = Forecasters(baseline, replications.size, len(environment.arms))
         self._kernel: Callable[..., int] | None = None  # play_rounds, once its arguments are known
@@ -85,9 +97,12 @@ class Player:
         # Cut into pieces so that Ctrl-C is heard.
         return Window(np.zeros((1, 1)), nowhere, nowhere, np.minimum(end, self.memory.clock + CHUNK_ROUNDS))
 
-    def refuse(self) -> None:
-        """Raise the error for a compiled step that returned a shift which is not finite."""
-        checked_shift(self._shift, np.array([np.nan]), 1)
+    def check_outcome(self, outcome: int) -> None:
+        """Raise the error for a compiled step that returned a shift or a reward which is not finite."""
+        if outcome == SHIFT_NOT_FINITE:
+            checked_shift(self._shift, np.array([np.nan]), 1)
+        if outcome == REWARD_NOT_FINITE:
+            raise ParameterError(f"{self._noise!r} returned a reward that is not finite")
 
     def play(self, probabilities: Array, rounds: Whole, centre: Centre | None = None) -> Tally:
         """Play each replication for its number of rounds (R,) under its plan (R, K); tally the residuals."""
@@ -130,19 +145,19 @@ class Player:
     def _play_oblivious(self, rows: Whole, end: Whole, block: Block, residuals: Residuals) -> None:
         clock = self.memory.clock
         # Sums of Gaussian rewards can be drawn as such; other noise, and forecasts, need every single one.
-        is_fast = self.truth.noise == GAUSSIAN and not residuals.is_used
+        sigma = None if residuals.is_used else self._noise.normal_scale
         left = rows
         while left.size:
             # A window holds one chunk of a shared path: replications ahead of it wait for the others.
             window = self._cut(self.window(left, end))
             ready = left[window.stop[left] > clock[left]]
-            if is_fast:
+            if sigma is not None:
                 play_paths(ready, self.truth, self.memory, block, window)
             else:
                 self._play_rounds(ready, block, window, residuals)
             left = left[clock[left] < end[left]]
-        if is_fast:
-            end_paths(rows, self.truth, self.memory, block)
+        if sigma is not None:
+            end_paths(rows, self.truth, self.memory, block, sigma)
 
     def _cut(self, window: Window) -> Window:
         """End a window after one round where a forecaster has to be asked."""
@@ -155,14 +170,17 @@ class Player:
         memory = self.memory
         # Asked before the arms are drawn, told after: a forecast must not know the draw it is used for.
         self._forecasters.before(residuals, rows, memory.clock)
-        arguments = (rows, self.truth, memory, block, window, residuals)
-        if not self.truth.is_answered:
-            play_rounds(*arguments, None)
+        arguments: tuple[Any, ...] = (rows, self.truth, memory, block, window, residuals)
+        if self.truth.is_answered:
+            steps: tuple[Any, ...] = (self.step, self.draw)
+            examples = [STEP, NOISE_STEP]
         else:
-            if self._kernel is None:
-                self._kernel = compiled_for(play_rounds, arguments, [STEP])
-            if self._kernel(*arguments, self.step) >= 0:
-                self.refuse()
+            arguments = (*arguments, None)
+            steps = (self.draw,)
+            examples = [NOISE_STEP]
+        if self._kernel is None:
+            self._kernel = compiled_for(play_rounds, arguments, examples)
+        self.check_outcome(self._kernel(*arguments, *steps))
         self._forecasters.after(residuals, rows, memory.last_arm, memory.last_reward)
 
     def _play_adaptive(self, rows: Whole, end: Whole, block: Block, residuals: Residuals) -> None:
@@ -241,13 +259,6 @@ def checked_shift(shift: object, values: Array, count: int) -> Array:
     if not np.all(np.isfinite(array)):
         raise ParameterError(f"{shift!r} returned a value that is not finite")
     return array
-
-
-def _truth(environment: Environment, checkpoints: Whole, is_answered: bool, settings: Array) -> Truth:
-    means = np.array(environment.means)
-    gaps = np.array(environment.gaps)
-    noise = environment.noise
-    return Truth(means, gaps, noise.kind, noise.parameters, is_answered, settings, checkpoints)
 
 
 def _fresh_memory(seed: int, replications: Whole, count: int, checkpoints: int) -> Memory:

@@ -34,8 +34,9 @@ from orthobandit.errors import (
 from orthobandit.estimate import Plan
 from orthobandit.policy import FOREVER, Decision, Policy
 from orthobandit.simulation.adversaries import STEP
-from orthobandit.simulation.compiled_rounds import NOT_FINITE, REFUSED, UNSOLVED, Plans, play_plans
+from orthobandit.simulation.compiled_rounds import REFUSED, UNSOLVED, Plans, play_plans
 from orthobandit.simulation.environment import Environment
+from orthobandit.simulation.noise import NOISE_STEP
 from orthobandit.simulation.player import Player
 from orthobandit.simulation.result import RunResult
 from orthobandit.simulation.shifts import Oblivious
@@ -288,10 +289,10 @@ class Learner:
             window = player.window(rows, end)
             ready = rows[window.stop[rows] > clock[rows]]
             arguments = (ready, player.truth, player.memory, window, plans, steps.settings)
-            kernel = compiled_for(play_plans, arguments, [(0, about), (False, (*about, 0, 0.0)), STEP])
-            outcome = kernel(*arguments, steps.plan_into, steps.observe, player.step)
-            if outcome == NOT_FINITE:
-                player.refuse()
+            examples = [(0, about), (False, (*about, 0, 0.0)), STEP, NOISE_STEP]
+            kernel = compiled_for(play_plans, arguments, examples)
+            outcome = kernel(*arguments, steps.plan_into, steps.observe, player.step, player.draw)
+            player.check_outcome(outcome)
             if outcome == UNSOLVED:
                 steps.fail()
             if outcome == REFUSED:

@@ -1,12 +1,13 @@
-"""Contract suites for policies, baselines, shifts and stores, wherever they were written.
+"""Contract suites for policies, baselines, shifts, noise and stores, wherever they were written.
 
 Each check raises :class:`AssertionError` and names the broken clause. ``check_policy``,
-``check_forecaster``, ``check_shift`` and ``check_store`` run all checks of their kind; all but those of
-stores can also be run one by one.
+``check_forecaster``, ``check_shift``, ``check_noise`` and ``check_store`` run all checks of their kind; all
+but those of stores can also be run one by one.
 """
 
 from orthobandit.testing._play import PlayRecord, Setting
 from orthobandit.testing.forecasters import FORECASTER_CHECKS, ForecastSetting, check_forecaster
+from orthobandit.testing.noises import NOISE_CHECKS, NoiseSetting, check_noise
 from orthobandit.testing.policies import (
     CHECKS,
     check_baseline,
@@ -28,8 +29,10 @@ from orthobandit.testing.stores import check_store
 __all__ = [
     "CHECKS",
     "FORECASTER_CHECKS",
+    "NOISE_CHECKS",
     "SHIFT_CHECKS",
     "ForecastSetting",
+    "NoiseSetting",
     "PlayRecord",
     "Setting",
     "ShiftSetting",
@@ -40,6 +43,7 @@ __all__ = [
     "check_forecaster",
     "check_inputs_kept",
     "check_late",
+    "check_noise",
     "check_numbers",
     "check_parts",
     "check_policy",

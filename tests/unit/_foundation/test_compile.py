@@ -54,7 +54,7 @@ while len(list(Path().glob("begun-*"))) < 3:
 """
 FAILING = """
 from orthobandit._foundation import compile as _compile
-from orthobandit._foundation.compile import compiled, takes
+from orthobandit._foundation.compile import compiled, typed
 
 _compile.MAX_WAIT_SECONDS = 0.0
 
@@ -62,7 +62,7 @@ _compile.MAX_WAIT_SECONDS = 0.0
 def broken(x):
     return x.nothing
 
-assert not takes(broken, 1.0, [1.0])
+assert typed(broken, 1.0, [1.0]) is None
 lock = _compile.Lock(broken._cache._lock._path)
 print(lock.take())
 other = _compile.Lock(broken._cache._lock._path)

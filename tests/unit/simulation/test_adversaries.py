@@ -11,6 +11,7 @@ from orthobandit.policy import UCB1, LinTS
 from orthobandit.simulation import (
     Adaptive,
     CancelBest,
+    Constant,
     Known,
     Past,
     PushLeader,
@@ -203,6 +204,14 @@ class Whole(WithStep):
     step = staticmethod(_whole)
 
 
+def test_a_step_may_return_a_whole_number():
+    runs = [
+        simulate(LinTS(), one_hot([0.0, 1.0], shift=shift), horizon=50, replications=2, seed=0)
+        for shift in (Whole(), Constant(1.0))
+    ]
+    np.testing.assert_array_equal(runs[0].regret, runs[1].regret)
+
+
 class Greedy(WithStep):
     """Asks for the arm of the coming round, which nobody tells."""
 
@@ -225,7 +234,6 @@ class Square(Nowhere):
     ("adversary", "message"),
     [
         (Nowhere(), "not finite"),
-        (Whole(), r"not a compiled function .*decimal point"),
         (Greedy(), "not a compiled function"),
         (Plain(), r"numba\.njit"),
         (Square(), r"settings of .* shape \(2, 2\)"),

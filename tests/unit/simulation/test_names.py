@@ -91,7 +91,7 @@ def test_an_adversary_without_a_limit_cannot_be_bounded():
 def test_names_take_settings_and_wrong_ones_are_refused():
     assert named_shift("constant") == Constant(1.0)
     assert named_shift("constant", level=2.0) == Constant(2.0)
-    assert named_noise("gaussian", sigma=2.0).parameters == (2.0, 0.0, 0.0)
+    assert named_noise("gaussian", sigma=2.0).settings().tolist() == [2.0]
     assert all(named_noise(name) for name in NOISES)
     assert named_instance("one-hot", means=[0.0, 1.0]).best == 1
     for make, name in ((named_shift, "sinus"), (named_noise, "gauss"), (named_instance, "exact")):
