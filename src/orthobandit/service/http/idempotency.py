@@ -53,7 +53,7 @@ class Keyed:
 
 async def read_key(request: Request, idempotency_key: IdempotencyKey = None) -> Keyed:
     """Return the key of a request. A coroutine, since FastAPI runs plain functions in threads."""
-    return Keyed(request.url.path, idempotency_key)
+    return Keyed(request.scope["path"], idempotency_key)
 
 
 Once = Annotated[Keyed, Depends(read_key)]
