@@ -1,10 +1,11 @@
-"""How far a stranger follows a reward: files, Python calls and moves between modules of seven walks.
+"""How far a stranger follows a reward: files, Python calls and moves between modules of eight walks.
 
     python -m benchmarks.reward_path            # the numbers
     python -m benchmarks.reward_path --files    # with the files of each walk, and the calls into each
 
 The walks of a live experiment, kept in a file: ask, tell, a tell that changes the plan, open, and report. Of
-a log: one CSV file from its rows to its page. Of a simulation: one batch, played, observed and decided on.
+a log: one CSV file from its rows to its page. Of the report: one figure, with few rounds, from its cells to
+its page. Of a simulation: one batch, played, observed and decided on.
 
 A call counts if its function is written in a file of the package, in whichever thread it runs: experiments
 commit in a thread of their own. A move is a call into another file than that of the call before. Neither
@@ -25,6 +26,7 @@ from _thread import start_new_thread
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
@@ -35,6 +37,9 @@ import numpy as np
 import orthobandit
 from orthobandit import SBE, AnytimeElimination, ArmSet, Experiment, Policy, analyse, simulate
 from orthobandit.experiment import Proposal
+from orthobandit.reproduction.paper import SECTIONS
+from orthobandit.reproduction.report import build
+from orthobandit.reproduction.section import Scope
 from orthobandit.simulation import one_hot
 from orthobandit.simulation.player import Player
 
@@ -226,6 +231,16 @@ def walk_log(folder: Path) -> dict[str, Walk]:
     return {"CSV to page": walk}
 
 
+def walk_figure(folder: Path) -> dict[str, Walk]:
+    """Return the walk of a figure of the paper, from its cells to its page."""
+    few_rounds = {"rounds": (20_000, 20_000)}
+    figure = replace(SECTIONS["figure-3"], sizes=few_rounds)
+    trace = Trace()
+    with trace.everywhere():
+        walk = trace.of(lambda: build([figure], folder / "report", Scope()))
+    return {"reproduced figure": walk}
+
+
 def walk_batch(policy: Policy[Any]) -> Walk:
     """Return the walk of the last rewards of a simulation with three arms."""
     trace = Trace()
@@ -277,7 +292,7 @@ def main() -> None:
         show(batches, with_files=chosen.files)
         return
     with tempfile.TemporaryDirectory() as name:
-        walks = walk_experiment(Path(name)) | walk_log(Path(name))
+        walks = walk_experiment(Path(name)) | walk_log(Path(name)) | walk_figure(Path(name))
     show(walks, with_files=chosen.files)
     sys.stdout.flush()
     command = [sys.executable, "-m", "benchmarks.reward_path", INTERPRETED, *sys.argv[1:]]
