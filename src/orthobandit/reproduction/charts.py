@@ -67,9 +67,9 @@ def regret_curves(curves: Sequence[Curve], *, title: str = "", note: str = "") -
     """Draw regret against rounds, one line a curve; the `note` says what the band is."""
     figure = blank_figure()
     axes = figure.add_subplot()
-    for place, curve in enumerate(curves):
-        colour = COLOURS[place % len(COLOURS)]
-        dashes = DASHES[place % len(DASHES)]
+    for index, curve in enumerate(curves):
+        colour = COLOURS[index % len(COLOURS)]
+        dashes = DASHES[index % len(DASHES)]
         rounds, mean, low, high = (
             np.append(0, values) for values in (curve.rounds, curve.mean, curve.low, curve.high)
         )
@@ -98,8 +98,8 @@ def regret_panels(panels: Mapping[str, Sequence[Curve]]) -> "Figure":
     figure, axes, below = _panels_with_legends(panels, height=3.6, entries=most)
     for axis, legend, curves in zip(axes, below, panels.values(), strict=True):
         apart = _bands_apart(curves)
-        for place, curve in enumerate(curves):
-            _draw_curve(axis, curve, place, has_band=apart[place])
+        for index, curve in enumerate(curves):
+            _draw_curve(axis, curve, index, has_band=apart[index])
         axis.set(xlabel="rounds t", xlim=(0, curves[0].rounds[-1]), ylim=(0, None))
         _thousands(axis)
         crowded = _crowded(curves)
@@ -107,8 +107,8 @@ def regret_panels(panels: Mapping[str, Sequence[Curve]]) -> "Figure":
             # Room above the curves, whose bands are at most in the lower two thirds then.
             axis.set_ylim(0, 1.6 * max(float(curve.high.max()) for curve in curves))
             inset = axis.inset_axes((0.16, 0.62, 0.4, 0.36))
-            for place in crowded:
-                _draw_curve(inset, curves[place], place, has_band=False)
+            for index in crowded:
+                _draw_curve(inset, curves[index], index, has_band=False)
             inset.set(xlim=(0, curves[0].rounds[-1]), ylim=(0, None))
             inset.set_xticks([])
             inset.tick_params(labelsize=8)
@@ -118,14 +118,14 @@ def regret_panels(panels: Mapping[str, Sequence[Curve]]) -> "Figure":
     return figure
 
 
-def _draw_curve(axis: "Axes", curve: Curve, place: int, *, has_band: bool) -> None:
+def _draw_curve(axis: "Axes", curve: Curve, index: int, *, has_band: bool) -> None:
     rounds, mean, low, high = (
         np.append(0, values) for values in (curve.rounds, curve.mean, curve.low, curve.high)
     )
-    colour = COLOURS[place % len(COLOURS)]
+    colour = COLOURS[index % len(COLOURS)]
     if has_band:
         axis.fill_between(rounds, low, high, color=colour, alpha=0.2, linewidth=0)
-    axis.plot(rounds, mean, ls=DASHES[place % len(DASHES)], color=colour, lw=1.8, label=curve.name)
+    axis.plot(rounds, mean, ls=DASHES[index % len(DASHES)], color=colour, lw=1.8, label=curve.name)
 
 
 def _bands_apart(curves: Sequence[Curve]) -> list[bool]:
@@ -149,9 +149,9 @@ def error_panels(panels: Mapping[str, tuple[Sequence[Series], float, str]]) -> "
     most = 1 + max(len(series) for series, _, _ in panels.values())
     figure, axes, below = _panels_with_legends(panels, height=3.3, entries=most)
     for axis, legend, (series, level, name) in zip(axes, below, panels.values(), strict=True):
-        for place, line in enumerate(series):
+        for index, line in enumerate(series):
             axis.errorbar(
-                _beside(line.x, place, len(series)), line.y, line.spread, **_looks(place, line.name)
+                _beside(line.x, index, len(series)), line.y, line.spread, **_looks(index, line.name)
             )
         axis.axhline(level, color=INK, lw=1.2, ls=(0, (6, 3)), label=name)
         axis.set(xlabel="rounds t", xscale="log", ylim=(0, 1.12 * level))
@@ -168,11 +168,11 @@ def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "
     most = max(len(series) for series, _, _ in panels.values())
     figure, axes, below = _panels_with_legends(panels, height=3.3, entries=most)
     for axis, legend, (series, x, y) in zip(axes, below, panels.values(), strict=True):
-        for place, line in enumerate(series):
-            looks = _looks(place, line.name) | {"ls": "none"}
-            axis.errorbar(_beside(line.x, place, len(series)), line.y, line.spread, **looks)
+        for index, line in enumerate(series):
+            looks = _looks(index, line.name) | {"ls": "none"}
+            axis.errorbar(_beside(line.x, index, len(series)), line.y, line.spread, **looks)
             if line.fit is not None:
-                axis.plot(line.x, line.fit, ls=DASHES[place % len(DASHES)], color=looks["color"], lw=1.4)
+                axis.plot(line.x, line.fit, ls=DASHES[index % len(DASHES)], color=looks["color"], lw=1.4)
         has_fit = any(line.fit is not None for line in series)
         axis.set(xlabel=x, ylabel=y, xscale="log", yscale="log" if has_fit else "linear")
         for side in (axis.xaxis, axis.yaxis)[: 1 + has_fit]:
@@ -181,9 +181,9 @@ def scaling_panels(panels: Mapping[str, tuple[Sequence[Series], str, str]]) -> "
     return figure
 
 
-def _beside(x: Array, place: int, count: int) -> Array:
+def _beside(x: Array, index: int, count: int) -> Array:
     """Return x (n,) moved a little on a logarithmic axis: error bars of several lines must not overlap."""
-    return np.asarray(x * (x.max() / x.min()) ** (0.012 * (place - (count - 1) / 2)))
+    return np.asarray(x * (x.max() / x.min()) ** (0.012 * (index - (count - 1) / 2)))
 
 
 def dot_rows(rows: Mapping[str, Mapping[str, Dot]], label: str) -> "Figure":
@@ -211,9 +211,9 @@ def _dotted(rows: Mapping[str, Mapping[str, Dot]], label: str) -> "tuple[Figure,
     kinds = list(dict.fromkeys(kind for numbers in rows.values() for kind in numbers))
     figure = blank_figure(6.2, 1.5 + 0.19 * len(kinds) + max(0.42, 0.15 * len(kinds)) * len(rows))
     axis = figure.add_subplot()
-    for place, kind in enumerate(kinds):
+    for index, kind in enumerate(kinds):
         # Dots of a row stand above each other, so that none hides another.
-        lift = min(0.24, 0.8 / len(kinds)) * ((len(kinds) - 1) / 2 - place)
+        lift = min(0.24, 0.8 / len(kinds)) * ((len(kinds) - 1) / 2 - index)
         points = np.array(
             [
                 (numbers[kind].value, lift - row, numbers[kind].error)
@@ -224,7 +224,7 @@ def _dotted(rows: Mapping[str, Mapping[str, Dot]], label: str) -> "tuple[Figure,
         # On a logarithmic axis a bar must not reach 0.
         below = np.minimum(points[:, 2], 0.9 * points[:, 0])
         bars = np.array([below, points[:, 2]])
-        looks = _looks(place, kind) | {"ls": "none", "ms": 6}
+        looks = _looks(index, kind) | {"ls": "none", "ms": 6}
         axis.errorbar(points[:, 0], points[:, 1], xerr=bars if bars.any() else None, **looks)
     axis.set(xlabel=label, ylim=(0.5 - len(rows), 0.5))
     # Where a row has several dots, it should be plain which row they are in.
@@ -251,8 +251,8 @@ def _panels_with_legends(
     room = 0.1 + 0.19 * entries  # inches
     figure = blank_figure(0.6 + 4.2 * len(titles), height + room)
     grid = figure.add_gridspec(2, len(titles), height_ratios=[height, room])
-    axes = [figure.add_subplot(grid[0, place]) for place in range(len(titles))]
-    below = [figure.add_subplot(grid[1, place]) for place in range(len(titles))]
+    axes = [figure.add_subplot(grid[0, index]) for index in range(len(titles))]
+    below = [figure.add_subplot(grid[1, index]) for index in range(len(titles))]
     for axis, title in zip(axes, titles, strict=True):
         axis.set_title(title, loc="left", fontsize=10.5)
         axis.grid(which="major")
@@ -271,14 +271,14 @@ def _list_below(axis: "Axes", below: "Axes") -> None:
     )
 
 
-def _looks(place: int, name: str) -> dict[str, Any]:
+def _looks(index: int, name: str) -> dict[str, Any]:
     return {
-        "color": COLOURS[place % len(COLOURS)],
-        "marker": MARKERS[place % len(MARKERS)],
+        "color": COLOURS[index % len(COLOURS)],
+        "marker": MARKERS[index % len(MARKERS)],
         "ms": 4.5,
         "lw": 1.4,
         "capsize": 2.5,
-        "ls": DASHES[place % len(DASHES)],
+        "ls": DASHES[index % len(DASHES)],
         "label": name,
     }
 

@@ -131,8 +131,8 @@ def measure(
     cells = [cell for part in work.values() for cell in part]
     results = iter(run_cells(cells, Cache(folder / "cells"), jobs=jobs, backend=backend, progress=progress))
     data = {name: join(part, [next(results) for _ in part]) for name, part in work.items()}
-    found = [(section, section.verdicts(data[section.name])) for section in sections]
-    return Report(sections, scope, data, summary(found, scope))
+    judged = [(section, section.verdicts(data[section.name])) for section in sections]
+    return Report(sections, scope, data, summary(judged, scope))
 
 
 def build(sections: Sequence[Section], folder: str | Path, scope: Scope, **how: Any) -> dict[str, Any]:
@@ -184,15 +184,15 @@ def read_data(folder: Path, section: Section) -> Data:
     }
 
 
-def summary(found: Sequence[tuple[Section, Sequence[Judgement]]], scope: Scope) -> dict[str, Any]:
+def summary(judged: Sequence[tuple[Section, Sequence[Judgement]]], scope: Scope) -> dict[str, Any]:
     """Return all verdicts as plain values."""
     return {
         "format": FORMAT,
         "scope": "quick" if scope.is_quick else "full",
         "seed": scope.seed,
-        "tally": tally(verdict for _, verdicts in found for verdict in verdicts),
+        "tally": tally(verdict for _, verdicts in judged for verdict in verdicts),
         "level": LEVEL,
-        "family": family_level(sum(len(verdicts) for _, verdicts in found)),
+        "family": family_level(sum(len(verdicts) for _, verdicts in judged)),
         "sections": {
             section.name: {
                 "title": section.title,
@@ -200,7 +200,7 @@ def summary(found: Sequence[tuple[Section, Sequence[Judgement]]], scope: Scope) 
                 "tally": tally(verdicts),
                 "verdicts": [verdict.to_json() for verdict in verdicts],
             }
-            for section, verdicts in found
+            for section, verdicts in judged
         },
     }
 
@@ -229,7 +229,7 @@ def _drawn(chart: Chart, name: str, folder: Path) -> tuple[list[str], list[Path]
         whole = chart.draw()
         paths = save_figure(whole, folder / name)
         parts = [draw() for draw in chart.parts] or [whole]
-    return [svg_text(figure, f"{name}-{place}") for place, figure in enumerate(parts)], paths
+    return [svg_text(figure, f"{name}-{panel}") for panel, figure in enumerate(parts)], paths
 
 
 def _shown(section: Section, data: Data, scope: Scope, figures: Sequence[tuple[list[str], str]]) -> "Shown":
@@ -262,10 +262,10 @@ class Shown:
 @cache
 def templates() -> Any:
     """Return the templates; whatever they are given is escaped, and a name that is missing is an error."""
-    found = make_environment("orthobandit.reproduction")
-    found.filters |= {"number": number, "with_error": with_error, "source": source, "tally": tally}
-    found.globals |= {"signs": SIGNS}
-    return found
+    environment = make_environment("orthobandit.reproduction")
+    environment.filters |= {"number": number, "with_error": with_error, "source": source, "tally": tally}
+    environment.globals |= {"signs": SIGNS}
+    return environment
 
 
 def page(shown: Sequence[Shown], scope: Scope) -> str:
