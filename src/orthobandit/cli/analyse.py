@@ -29,10 +29,10 @@ from orthobandit.logs.question import (
     ROLES,
     SUMMARY,
     SUMMARY_COLUMNS,
-    Kind,
     Quantile,
     Ratio,
     Role,
+    RoleKind,
 )
 from orthobandit.logs.reading.warehouse import DIALECTS, TYPES
 
@@ -176,7 +176,7 @@ def _add_roles(group: Any) -> None:
         form = FORMS[role.kind]
         settings = dict(form.settings) | ({"choices": role.choices} if role.choices else {})
         # A flag in the singular is repeated; one of several columns takes all of them at once.
-        if role.kind is Kind.COLUMNS:
+        if role.kind is RoleKind.COLUMNS:
             settings |= {"action": "append"} if role.flag else {"action": "extend", "nargs": "+"}
         group.add_argument(f"--{(role.flag or name).replace('_', '-')}", help=role.line, **settings)
 
@@ -543,7 +543,7 @@ def _number_or_text(text: str) -> float | str:
         return text
 
 
-class Form(NamedTuple):
+class FlagForm(NamedTuple):
     """How a role of one kind is written as a flag.
 
     Attributes
@@ -558,30 +558,30 @@ class Form(NamedTuple):
     gather: Callable[[Any], Any] = lambda value: value
 
 
-def _once(metavar: str | None, parse: Callable[[str], Any] = str) -> Form:
-    return Form({"metavar": metavar, "type": parse})
+def _once(metavar: str | None, parse: Callable[[str], Any] = str) -> FlagForm:
+    return FlagForm({"metavar": metavar, "type": parse})
 
 
-def _repeated(metavar: str, parse: Callable[[str], Any], gather: Callable[[Any], Any] = tuple) -> Form:
-    return Form({"metavar": metavar, "type": parse, "action": "append"}, gather)
+def _repeated(metavar: str, parse: Callable[[str], Any], gather: Callable[[Any], Any] = tuple) -> FlagForm:
+    return FlagForm({"metavar": metavar, "type": parse, "action": "append"}, gather)
 
 
 FORMS = {
-    Kind.COLUMN: _once("COLUMN"),
-    Kind.COLUMNS: Form({"metavar": "COLUMN"}, tuple),
-    Kind.ARM: _once("ARM"),
-    Kind.FILE: _once("FILE"),
-    Kind.CHOICE: Form(),
-    Kind.SWITCH: Form({"action": "store_true", "default": None}),
-    Kind.NUMBER: _once(None, float),
-    Kind.DURATION: _once("TIME", duration),
-    Kind.BUCKET: _once("TIME", bucket),
-    Kind.SPLIT: _once("ARM=P …", split),
-    Kind.RANGE: Form({"metavar": ("LOW", "HIGH"), "type": float, "nargs": 2}, tuple),
-    Kind.CAPS: _repeated("METRIC=VALUE", cap, caps_of),
-    Kind.MARGINS: _repeated("METRIC:MARGIN", noninferiority, dict),
-    Kind.QUANTILES: _repeated("METRIC:LEVEL", quantile),
-    Kind.RATIOS: _repeated("N/D", ratio),
-    Kind.GUARDRAILS: _repeated("METRIC:MARGIN", guardrail),
-    Kind.RULES: _repeated("NAME=RULE", rule, rules_of),
+    RoleKind.COLUMN: _once("COLUMN"),
+    RoleKind.COLUMNS: FlagForm({"metavar": "COLUMN"}, tuple),
+    RoleKind.ARM: _once("ARM"),
+    RoleKind.FILE: _once("FILE"),
+    RoleKind.CHOICE: FlagForm(),
+    RoleKind.SWITCH: FlagForm({"action": "store_true", "default": None}),
+    RoleKind.NUMBER: _once(None, float),
+    RoleKind.DURATION: _once("TIME", duration),
+    RoleKind.BUCKET: _once("TIME", bucket),
+    RoleKind.SPLIT: _once("ARM=P …", split),
+    RoleKind.RANGE: FlagForm({"metavar": ("LOW", "HIGH"), "type": float, "nargs": 2}, tuple),
+    RoleKind.CAPS: _repeated("METRIC=VALUE", cap, caps_of),
+    RoleKind.MARGINS: _repeated("METRIC:MARGIN", noninferiority, dict),
+    RoleKind.QUANTILES: _repeated("METRIC:LEVEL", quantile),
+    RoleKind.RATIOS: _repeated("N/D", ratio),
+    RoleKind.GUARDRAILS: _repeated("METRIC:MARGIN", guardrail),
+    RoleKind.RULES: _repeated("NAME=RULE", rule, rules_of),
 }

@@ -227,8 +227,8 @@ def _checked_output(path: Path) -> Path:
     try:
         check_folder("out", path.parent)
     except ParameterError as error:
-        reason = str(error).removeprefix("out=")
-        raise ParameterError(f"--out {path} cannot be written: {reason}") from None
+        _, *reason = error.words  # without the argument that they begin with
+        raise ParameterError(f"--out {path} cannot be written: {str(path.parent)!r}", *reason) from None
     if path.is_dir():
         raise FileFormatError(f"--out {path} is a folder; name a file in it")
     return path

@@ -40,9 +40,9 @@ from orthobandit.logs.question import (
     OBSERVED,
     ROLES,
     SUMMARY,
-    Kind,
     Quantile,
     Question,
+    RoleKind,
     Summary,
     spell_out,
 )
@@ -476,11 +476,11 @@ def _check_kinds(fields: Mapping[str, Any]) -> None:
         value = fields.get(name)
         if value is None:
             continue
-        if role.kind is Kind.COLUMN and not isinstance(value, str):
+        if role.kind is RoleKind.COLUMN and not isinstance(value, str):
             raise ParameterError(Argument(name, value), " must be the name of one column")
-        if role.kind is Kind.SWITCH and not isinstance(value, bool | np.bool_):
+        if role.kind is RoleKind.SWITCH and not isinstance(value, bool | np.bool_):
             raise ParameterError(Argument(name, value), " must be True or False")
-        if role.kind is Kind.RULES and not isinstance(value, Mapping):
+        if role.kind is RoleKind.RULES and not isinstance(value, Mapping):
             raise ParameterError(
                 Argument(name, value), " must name rules: {'on telephones': 'B if mobile >= 0.5 else A'}"
             )

@@ -38,7 +38,7 @@ from orthobandit.logs.effects.ratios import RatioScores, difference_of_ratios
 from orthobandit.logs.question import OBSERVED, Question
 from orthobandit.logs.reading.plans import alike_labels
 from orthobandit.logs.results import Diagnostic, Interval
-from orthobandit.showing.numbers import chance_words
+from orthobandit.showing.numbers import chance_number
 
 BLIND_SHARE = 0.1  # share of rows that cannot tell two arms apart, from which on it is worth a note
 CAPPED_SHARE = 0.01  # the same for rows that a cap has changed
@@ -122,7 +122,7 @@ def _no_ratio(cells: Cells) -> Diagnostic:
     low, high = float(shares[:, arm].min()), float(shares[:, arm].max())
     seen = (
         f" {cells.arms.labels[arm]!r} had {low:.1%} to {high:.1%} of the rows of {len(shares):,} periods"
-        f" (p-value {chance_words(p_value).removeprefix('= ')} at one look)"
+        f" (p-value {chance_number(p_value)} at one look)"
     )
     words += (
         f" The split moved:{seen}. Arms are compared within periods, so this alone biases no gap."
@@ -501,7 +501,7 @@ def _ratio_found(
     joint = f", for {tests} segments at once" if tests > 1 else ""
     seen = (
         f"{cells.arms.labels[worst]!r} has {ratio.observed[worst]:,} rows where {ratio.expected[worst]:,.0f}"
-        f" were to be expected (p-value {chance_words(p_value).removeprefix('= ')}{joint})"
+        f" were to be expected (p-value {chance_number(p_value)}{joint})"
     )
     # Of one arm that is spelt in two ways, each spelling comes up too seldom.
     spelt = (
@@ -568,7 +568,7 @@ def _missing_found(cells: Cells, column: int, tests: int, sparse: bool) -> Diagn
     low, high = int(np.argmin(np.where(rows > 0, shares, np.inf))), int(np.argmax(shares))
     spread = (
         f"from {shares[low]:.2%} of rows with {labels[low]!r} to {shares[high]:.2%} with {labels[high]!r}"
-        f" (p-value {chance_words(p_value).removeprefix('= ')})"
+        f" (p-value {chance_number(p_value)})"
     )
     words = (
         f"Whether {name!r} is missing depends on the arm, {spread}: what is left does not compare like with"

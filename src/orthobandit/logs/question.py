@@ -26,7 +26,7 @@ FORMATS = ("export", "growthbook", "vw", "obp")  # of logs that are no plain tab
 PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # units of times that are numbers, in a second
 
 
-class Kind(Enum):
+class RoleKind(Enum):
     """What a role takes; how it is written as a flag and checked follows from it."""
 
     COLUMN = auto()
@@ -48,7 +48,7 @@ class Kind(Enum):
     RULES = auto()
 
 
-NUMBERS_BY_NAME = (Kind.SPLIT, Kind.CAPS, Kind.MARGINS)
+NUMBERS_BY_NAME = (RoleKind.SPLIT, RoleKind.CAPS, RoleKind.MARGINS)
 
 # Groups of flags, in the order of the help.
 LOG = "the log"
@@ -66,7 +66,7 @@ class Role:
 
     Attributes
     ----------
-    kind : Kind
+    kind : RoleKind
     group : str
         The heading of its flag.
     line : str
@@ -84,7 +84,7 @@ class Role:
         Whether it has no meaning beside a context: it is about the effect on all visitors together.
     """
 
-    kind: Kind
+    kind: RoleKind
     group: str
     line: str
     more: str = ""
@@ -102,15 +102,15 @@ class Role:
     def columns(self, value: Any) -> tuple[str, ...]:
         """Return the columns that a value of this role names."""
         match self.kind:
-            case Kind.COLUMN:
+            case RoleKind.COLUMN:
                 return () if value is None else (value,)
-            case Kind.COLUMNS:
+            case RoleKind.COLUMNS:
                 return tuple(value)
-            case Kind.QUANTILES | Kind.GUARDRAILS:
+            case RoleKind.QUANTILES | RoleKind.GUARDRAILS:
                 return tuple(entry.metric for entry in value)
-            case Kind.MARGINS:
+            case RoleKind.MARGINS:
                 return tuple(value)
-            case Kind.RATIOS:
+            case RoleKind.RATIOS:
                 return tuple(side for ratio in value for side in (ratio.numerator, ratio.denominator))
             case _:
                 return ()
@@ -199,14 +199,14 @@ class Summary:
 
     n: str = field(
         metadata=Role(
-            Kind.COLUMN, SUMMARY, "how many values (visitors, orders) a row stands for", is_number=True
+            RoleKind.COLUMN, SUMMARY, "how many values (visitors, orders) a row stands for", is_number=True
         ).metadata
     )
-    mean: str = field(metadata=Role(Kind.COLUMN, SUMMARY, "their mean", is_number=True).metadata)
+    mean: str = field(metadata=Role(RoleKind.COLUMN, SUMMARY, "their mean", is_number=True).metadata)
     variance: str | None = field(
         default=None,
         metadata=Role(
-            Kind.COLUMN,
+            RoleKind.COLUMN,
             SUMMARY,
             "their sample variance",
             "Their sample variance; this or `std`.",
@@ -216,25 +216,25 @@ class Summary:
     std: str | None = field(
         default=None,
         metadata=Role(
-            Kind.COLUMN, SUMMARY, "their standard deviation, instead of the variance", is_number=True
+            RoleKind.COLUMN, SUMMARY, "their standard deviation, instead of the variance", is_number=True
         ).metadata,
     )
     smallest: str | None = field(
         default=None,
         metadata=Role(
-            Kind.COLUMN, SUMMARY, "the smallest value, if the table has it", is_number=True
+            RoleKind.COLUMN, SUMMARY, "the smallest value, if the table has it", is_number=True
         ).metadata,
     )
     largest: str | None = field(
         default=None,
         metadata=Role(
-            Kind.COLUMN, SUMMARY, "the largest value, if the table has it", is_number=True
+            RoleKind.COLUMN, SUMMARY, "the largest value, if the table has it", is_number=True
         ).metadata,
     )
     cumulative: bool | None = field(
         default=None,
         metadata=Role(
-            Kind.SWITCH,
+            RoleKind.SWITCH,
             SUMMARY,
             "each row counts everything up to its time: differenced before use",
             "Whether each row counts everything up to its time, rather than its own period; None if unknown.",
@@ -289,10 +289,10 @@ class Question:
     `summary` is a :class:`Summary` for aggregated data; `reward` is then the column of means.
     """
 
-    arm: str = field(metadata=Role(Kind.COLUMN, LOG, "the arm that was played").metadata)
+    arm: str = field(metadata=Role(RoleKind.COLUMN, LOG, "the arm that was played").metadata)
     reward: str = field(
         metadata=Role(
-            Kind.COLUMN,
+            RoleKind.COLUMN,
             LOG,
             "the outcome; larger is better",
             "The outcome, which is the first metric; larger is better.",
@@ -302,7 +302,7 @@ class Question:
     time: str | None = field(
         default=None,
         metadata=Role(
-            Kind.COLUMN,
+            RoleKind.COLUMN,
             LOG,
             "when the arm was drawn (default: no time, one look at the whole log)",
             "When the arm was drawn: a timestamp, a date or a number. Without it the log is looked at as a"
@@ -312,7 +312,7 @@ class Question:
     time_unit: str | None = field(
         default=None,
         metadata=Role(
-            Kind.CHOICE,
+            RoleKind.CHOICE,
             LOG,
             "unit of times that are numbers since 1970 (default: numbers are not dates)",
             'Of numbers that count time since 1970 ("s", "ms", "us" or "ns"), so that they are times of the'
@@ -323,7 +323,7 @@ class Question:
     unit: str | None = field(
         default=None,
         metadata=Role(
-            Kind.COLUMN,
+            RoleKind.COLUMN,
             LOG,
             "users with several rows: the first row decides the arm, rewards are summed",
             "Names the unit (user): its first row decides plan, arm, time and covariates, and what follows"
@@ -334,7 +334,7 @@ class Question:
     window: float | None = field(
         default=None,
         metadata=Role(
-            Kind.DURATION,
+            RoleKind.DURATION,
             LOG,
             "how long rewards are summed after the first row: 30m, 12h, 7d (default: no limit)",
             "How long the rows of a unit add up after its first: seconds, or units of the time column; None"
@@ -345,7 +345,7 @@ class Question:
     missing: str = field(
         default="refuse",
         metadata=Role(
-            Kind.CHOICE,
+            RoleKind.CHOICE,
             LOG,
             "what to do with rows without a reward (default: refuse)",
             'What to do with rows whose value is missing or not finite: "refuse", "zero" or "drop".',
@@ -355,7 +355,7 @@ class Question:
     split: Mapping[str, float] | str | None = field(
         default=None,
         metadata=Role(
-            Kind.SPLIT,
+            RoleKind.SPLIT,
             DRAWN,
             'the same for all rows: "a=.5 b=.5", or equal',
             '{arm: probability} or "equal", the same for all rows.',
@@ -364,7 +364,7 @@ class Question:
     probabilities: tuple[str, ...] = field(
         default=(),
         metadata=Role(
-            Kind.COLUMNS,
+            RoleKind.COLUMNS,
             DRAWN,
             "one column per arm, or the one with the probability of the arm that was drawn",
             "One column per arm, in the order of the arms or named after them (``p:label``, ``p_label``,"
@@ -375,7 +375,7 @@ class Question:
     plan: str | None = field(
         default=None,
         metadata=Role(
-            Kind.COLUMN,
+            RoleKind.COLUMN,
             DRAWN,
             "which plan a row was drawn from; with --plans",
             "Names the plan; with `plans`.",
@@ -384,7 +384,7 @@ class Question:
     plans: str | Path | Mapping[str, Mapping[str, float]] | None = field(
         default=None,
         metadata=Role(
-            Kind.FILE,
+            RoleKind.FILE,
             DRAWN,
             "the probabilities of each plan: a column plan, and one per arm",
             "File with the columns plan and one per arm; or {plan: {arm: probability}}.",
@@ -393,7 +393,7 @@ class Question:
     arms: str | Path | None = field(
         default=None,
         metadata=Role(
-            Kind.FILE,
+            RoleKind.FILE,
             ARMS,
             "features of the arms (default: they have nothing in common)",
             "A file of features (:meth:`~orthobandit.ArmSet.read`); without it arms have nothing in common.",
@@ -402,12 +402,14 @@ class Question:
     )
     reference: str | None = field(
         default=None,
-        metadata=Role(Kind.ARM, ARMS, "the arm that others are compared with (default: the first)").metadata,
+        metadata=Role(
+            RoleKind.ARM, ARMS, "the arm that others are compared with (default: the first)"
+        ).metadata,
     )
     metrics: tuple[str, ...] = field(
         default=(),
         metadata=Role(
-            Kind.COLUMNS,
+            RoleKind.COLUMNS,
             METRICS,
             "another metric; its intervals hold together with the reward's",
             "Further columns, at a joint level.",
@@ -420,7 +422,7 @@ class Question:
     quantiles: tuple[Quantile, ...] = field(
         default=(),
         metadata=Role(
-            Kind.QUANTILES,
+            RoleKind.QUANTILES,
             METRICS,
             "a median (0.5) or another quantile: latency:0.95",
             "Quantiles of columns, at a joint level with all metrics.",
@@ -433,7 +435,7 @@ class Question:
     ratios: tuple[Ratio, ...] = field(
         default=(),
         metadata=Role(
-            Kind.RATIOS,
+            RoleKind.RATIOS,
             METRICS,
             "a metric that is a sum over a sum, such as revenue/clicks",
             flag="ratio",
@@ -445,7 +447,7 @@ class Question:
     guardrails: tuple[Guardrail, ...] = field(
         default=(),
         metadata=Role(
-            Kind.GUARDRAILS,
+            RoleKind.GUARDRAILS,
             METRICS,
             "a metric that no arm may raise by more than the margin; METRIC:MARGIN:lower where less is worse",
             "Metrics that no arm may make worse by more than a margin.",
@@ -457,7 +459,7 @@ class Question:
     noninferiority: Mapping[str, float] = field(
         default_factory=dict,
         metadata=Role(
-            Kind.MARGINS,
+            RoleKind.MARGINS,
             METRICS,
             "show that no arm is worse than the reference arm by more than a margin: crashed:0.002 for a"
             " rise, returned:-0.01 for a fall",
@@ -471,7 +473,7 @@ class Question:
     caps: Mapping[str, float] | None = field(
         default=None,
         metadata=Role(
-            Kind.CAPS,
+            RoleKind.CAPS,
             METRICS,
             "cut larger values of a metric to VALUE; fix it before you look",
             "Largest value of each metric, fixed beforehand; larger values are cut.",
@@ -483,7 +485,7 @@ class Question:
     covariates: tuple[str, ...] = field(
         default=(),
         metadata=Role(
-            Kind.COLUMNS,
+            RoleKind.COLUMNS,
             KNOWN_BEFORE,
             "a number that makes intervals narrower (may be repeated)",
             "Numbers known before the arm was drawn, which make intervals narrower.",
@@ -496,7 +498,7 @@ class Question:
     segment: str | None = field(
         default=None,
         metadata=Role(
-            Kind.COLUMN,
+            RoleKind.COLUMN,
             KNOWN_BEFORE,
             "groups: effects in each, and whether they differ",
             "Groups known before the arm was drawn: effects in each, and whether they differ.",
@@ -506,7 +508,7 @@ class Question:
     context: tuple[str, ...] = field(
         default=(),
         metadata=Role(
-            Kind.COLUMNS,
+            RoleKind.COLUMNS,
             KNOWN_BEFORE,
             "numbers that effects may depend on: what would each rule have earned, who should get what",
             "Numbers known before the arm was drawn that effects may depend on, and rules look at.",
@@ -516,7 +518,7 @@ class Question:
     rules: Mapping[str, str] = field(
         default_factory=dict,
         metadata=Role(
-            Kind.RULES,
+            RoleKind.RULES,
             KNOWN_BEFORE,
             "a rule to judge, with --context: 'B on telephones=B if mobile >= 0.5 else A' (may be repeated)",
             'Rules to judge, by name, in words: ``{"B on telephones": "B if mobile >= 0.5 else A"}``; with'
@@ -527,13 +529,13 @@ class Question:
     delta: float = field(
         default=0.05,
         metadata=Role(
-            Kind.NUMBER, METHOD, "probability that any interval is ever wrong (default .05)"
+            RoleKind.NUMBER, METHOD, "probability that any interval is ever wrong (default .05)"
         ).metadata,
     )
     bucket: str | float | None = field(
         default=None,
         metadata=Role(
-            Kind.BUCKET,
+            RoleKind.BUCKET,
             METHOD,
             "minute, hour, day, week, or 15m (default: from the data)",
             '"minute", "hour", "day", "week", a number of seconds or units of the time column, or None to'
@@ -543,13 +545,13 @@ class Question:
     baseline: str = field(
         default="auto",
         metadata=Role(
-            Kind.CHOICE, METHOD, "forecast of a bucket's level (default auto)", choices=BASELINES
+            RoleKind.CHOICE, METHOD, "forecast of a bucket's level (default auto)", choices=BASELINES
         ).metadata,
     )
     bounds: tuple[float, float] | Mapping[str, tuple[float, float]] | None = field(
         default=None,
         metadata=Role(
-            Kind.RANGE,
+            RoleKind.RANGE,
             METHOD,
             "the range that rewards cannot leave, for exact intervals (booleans need none)",
             "The range of values, for the exact mode: of `reward`, or of each metric that is named. Boolean"
@@ -560,12 +562,12 @@ class Question:
     asymptotic: bool = field(
         default=False,
         metadata=Role(
-            Kind.SWITCH, METHOD, "asymptotic intervals even where exact ones are possible"
+            RoleKind.SWITCH, METHOD, "asymptotic intervals even where exact ones are possible"
         ).metadata,
     )
     fixed: bool = field(
         default=False,
-        metadata=Role(Kind.SWITCH, METHOD, "ordinary intervals, which hold for a single look").metadata,
+        metadata=Role(RoleKind.SWITCH, METHOD, "ordinary intervals, which hold for a single look").metadata,
     )
     summary: Summary | None = None
 
@@ -621,12 +623,12 @@ class Question:
 
 
 # What a role that takes several holds in its tuple.
-ELEMENTS: dict[Kind, type] = {
-    Kind.COLUMNS: str,
-    Kind.QUANTILES: Quantile,
-    Kind.GUARDRAILS: Guardrail,
-    Kind.RATIOS: Ratio,
+ELEMENTS: dict[RoleKind, type] = {
+    RoleKind.COLUMNS: str,
+    RoleKind.QUANTILES: Quantile,
+    RoleKind.GUARDRAILS: Guardrail,
+    RoleKind.RATIOS: Ratio,
 }
 # Every role by name.
 ROLES = roles_of(Question) | roles_of(Summary)
-SUMMARY_COLUMNS = tuple(name for name, role in roles_of(Summary).items() if role.kind is Kind.COLUMN)
+SUMMARY_COLUMNS = tuple(name for name, role in roles_of(Summary).items() if role.kind is RoleKind.COLUMN)

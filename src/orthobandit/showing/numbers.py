@@ -192,6 +192,17 @@ def shares_words(shares: Sequence[float]) -> list[str]:
     return [f"{100.0 * share:.{places}f} %" for share in shares]
 
 
+def chance_number(p_value: float) -> str:
+    """Return a p-value; what is below the smallest number is not 0.
+
+    Examples
+    --------
+    >>> chance_number(0.0123), chance_number(0.0)
+    ('0.012', '< 1e-300')
+    """
+    return f"{p_value:.2g}" if p_value >= SMALLEST_CHANCE else f"< {SMALLEST_CHANCE:g}"
+
+
 def chance_words(p_value: float) -> str:
     """Return a p-value with a sign of comparison; what is below the smallest number is not 0.
 
@@ -200,7 +211,8 @@ def chance_words(p_value: float) -> str:
     >>> chance_words(0.0123), chance_words(0.0)
     ('= 0.012', '< 1e-300')
     """
-    return f"= {p_value:.2g}" if p_value >= SMALLEST_CHANCE else f"< {SMALLEST_CHANCE:g}"
+    number = chance_number(p_value)
+    return f"= {number}" if p_value >= SMALLEST_CHANCE else number
 
 
 def risk_percent(share: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from orthobandit._foundation.checks import check_choice, check_delta, check_positive, nearest
 from orthobandit.errors import Argument, InputError, ParameterError, RewardError
-from orthobandit.logs.question import METRICS, OBSERVED, ROLES, Kind, Question
+from orthobandit.logs.question import METRICS, OBSERVED, ROLES, Question, RoleKind
 from orthobandit.logs.reading.clock import is_there
 from orthobandit.logs.reading.csv_and_parquet import check_header, check_separator
 from orthobandit.logs.reading.rows import to_float
@@ -74,7 +74,7 @@ MAX_CONTEXT_COLUMNS = 8  # columns: sums of all products of four are needed
 def _check_settings(question: Question) -> None:
     """Refuse options with values out of range, or for columns that are no metrics."""
     for name, role in ROLES.items():
-        if role.kind is Kind.CHOICE and getattr(question, name) is not None:
+        if role.kind is RoleKind.CHOICE and getattr(question, name) is not None:
             check_choice(name, getattr(question, name), role.choices)
     if question.time_unit is not None and question.time is None:
         raise ParameterError(Argument("time_unit", question.time_unit), *NEEDS_TIME)

@@ -32,6 +32,8 @@ TONES = {"better": "good", "safe": "good", "worse": "bad", "harmed": "bad"}
 SIDES = {"better": "higher", "worse": "lower"}
 UNDIRECTED = ("metric", "ratio")
 
+DO_NOT_ACT = "Do not act on these effects yet"
+
 
 def verdict_words(metric: MetricResult, effect: Effect) -> str:
     """Return a verdict; for metrics without a good direction, on which side of 0 the gap is."""
@@ -165,7 +167,7 @@ def sentence_of(
     """Say what follows from the reward, from guardrails and from alarms, which come first."""
     # A sentence that recommends an arm while an alarm is up would be acted on.
     if alarms:
-        return f"Do not act on these effects yet: {alarms[0].words}"
+        return f"{DO_NOT_ACT}: {alarms[0].words}"
     harmed = [
         f"{one.arm!r} hurts {metric.name!r} by more than {abs(metric.margin or 0.0):g}"
         for metric in others
@@ -179,17 +181,13 @@ def sentence_of(
 
 def headline(analysis: Analysis) -> str:
     """Return the first sentence without the words of an alarm, because a list of alarms follows it."""
-    for one in analysis.alarms:
-        said, is_repeated, _ = analysis.sentence.partition(f": {one.words}")
-        if is_repeated:
-            return f"{said}."
-    return analysis.sentence
+    return f"{DO_NOT_ACT}." if analysis.alarms else analysis.sentence
 
 
 def rules_sentence(personal: Personal, delta: float, alarms: tuple[Diagnostic, ...]) -> str:
     """Say which rule to follow, or which looks best so far; alarms come first."""
     if alarms:
-        return f"Do not act on these effects yet: {alarms[0].words}"
+        return f"{DO_NOT_ACT}: {alarms[0].words}"
     over = personal.rules[0].name
     known = [rule for rule in personal.rules[1:] if rule.estimate is not None]
     if not known:
