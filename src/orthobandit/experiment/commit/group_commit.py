@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from threading import Thread
 from typing import Any, NamedTuple
 
-from orthobandit._foundation.forks import Forkable, register_forkable
 from orthobandit._foundation.json_arrays import pack_lists, unpack_lists
 from orthobandit.arms import ArmSet
 from orthobandit.errors import OrthobanditError
 from orthobandit.experiment.commit.queue import CommitQueue, Job
 from orthobandit.experiment.commit.requests import REMEMBERED_SECONDS, Asking, Telling, groups
 from orthobandit.experiment.commit.transaction import Turn
+from orthobandit.experiment.forks import Forkable, register_forkable
 from orthobandit.experiment.ledger.entries import Noted
 from orthobandit.experiment.ledger.ledger import Ledger, resume
 from orthobandit.experiment.ledger.snapshot import is_snapshot_due, take_snapshot, write_out

@@ -22,9 +22,9 @@ from threading import Lock, get_ident
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from orthobandit._foundation.forks import Forkable, register_forkable
 from orthobandit.errors import ConflictError
 from orthobandit.experiment.commit.transaction import Request
+from orthobandit.experiment.forks import Forkable, register_forkable
 
 SLOW_SECONDS = 0.0005  # of a commit, from which on it is worth waiting for others
 IDLE_SECONDS = 0.1  # without a request, after which the thread ends
@@ -276,7 +276,7 @@ class CommitQueue(Forkable):
         except Exception as error:  # those who waited have their answers, and the next commit may be well
             LOG.error("an experiment could not do its housekeeping after a commit", exc_info=error)
 
-    # Forks: see :mod:`orthobandit._foundation.forks`
+    # Forks: see :mod:`orthobandit.experiment.forks`
 
     def before_fork(self, seconds: float) -> None:
         """Wait for the commit that is under way, and let none begin."""

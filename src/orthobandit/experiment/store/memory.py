@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthobandit._foundation.forks import LockedForkable, register_forkable
 from orthobandit.errors import (
     ClosedError,
     ConflictError,
@@ -19,6 +18,7 @@ from orthobandit.errors import (
     ParameterError,
     UnknownExperimentError,
 )
+from orthobandit.experiment.forks import LockedForkable, register_forkable
 from orthobandit.experiment.ledger.entries import NUMBERED, Asked, Entry, Noted, Told
 from orthobandit.experiment.store.contract import (
     Head,

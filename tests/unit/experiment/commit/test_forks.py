@@ -10,7 +10,7 @@ from orthobandit import Experiment
 FORK = """
 import os, signal, threading, time
 from orthobandit import ArmSet, Experiment
-from orthobandit._foundation import forks
+from orthobandit.experiment import forks
 from orthobandit.errors import ForkError
 from orthobandit.experiment.commit.group_commit import SharedLedger
 

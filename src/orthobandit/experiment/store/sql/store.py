@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from orthobandit._foundation.checks import check_positive
-from orthobandit._foundation.forks import LockedForkable, register_forkable
 from orthobandit.errors import (
     ClosedError,
     ConflictError,
@@ -23,6 +22,7 @@ from orthobandit.errors import (
     StorageError,
     UnknownExperimentError,
 )
+from orthobandit.experiment.forks import LockedForkable, register_forkable
 from orthobandit.experiment.ledger.entries import Entry
 from orthobandit.experiment.store.contract import Outcome, Row, Writer, as_json
 from orthobandit.experiment.store.sql.connections import (
