@@ -1,8 +1,8 @@
 """The contract of policies whose plans are recorded facts, clause by clause.
 
 Each check plays a short experiment with a moving baseline and raises :class:`AssertionError` with the
-clause of :class:`orthobandit.policy.contract.Policy`. Rewards are multiples of 2⁻¹⁰, so that sums are exact
-in any order and states can be compared bit by bit.
+clause of :class:`orthobandit.policy.contract.Policy`. What is tallied are multiples of 2⁻¹⁰, so that sums are
+exact in any order and states can be compared bit by bit.
 """
 
 import json
@@ -159,8 +159,17 @@ def check_adding(policy: Policy[Any], played: Played) -> None:
 
 
 def check_late_rounds(policy: Policy[Any], played: Played) -> None:
-    """Check that rounds of an earlier plan are taken under a later one, and change no decision."""
+    """Check that rounds of an earlier plan are taken under a later one, and change no decision.
+
+    They too add up in any order, among themselves and with rounds of the plan in force.
+    """
     for earlier, turn in pairwise(played.turns):
+        parts = (*earlier.parts, *turn.parts)
+        together = content(policy.observe(turn.adopted, parts))
+        backwards = turn.adopted
+        for part in parts[::-1]:
+            backwards = policy.observe(backwards, [part])
+        require(content(backwards) == together, "late rounds in another order lead to another state")
         state = policy.observe(turn.adopted, earlier.parts[:1])
         before = policy.decide(turn.adopted, turn.record)
         after = policy.decide(state, turn.record)
@@ -268,8 +277,10 @@ def _tallies(
     arms = draw_arms(stream(setting.seed, "contract arms", *name), plan.probabilities, rounds)
     noise = stream(setting.seed, "contract noise", *name).standard_normal(rounds)
     shift = 1 + np.sin(2.0 * (name[1] + np.arange(rounds)))
-    rewards = np.round(((features @ theta)[arms] + shift + noise) * 1024) / 1024
+    rewards = (features @ theta)[arms] + shift + noise
     residuals = plan.residuals(arms, rewards) if isinstance(plan.centre, Centre) else rewards
+    # Towards 0, so that none leaves the range that the plan clips to.
+    residuals = np.trunc(residuals * 1024) / 1024
     return [
         Tally.of(arms[part], residuals[part], plan.count) for part in np.array_split(np.arange(rounds), PARTS)
     ]
@@ -284,14 +295,16 @@ def _json(plan: Plan) -> str:
 
 
 def content(value: Any) -> Any:
-    """Return nested tuples that are equal if and only if two states hold the same numbers, bit by bit."""
+    """Return plain values that are equal if and only if two states hold the same numbers, bit by bit."""
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
+        if array.dtype == np.object_:
+            return (array.shape, tuple(content(part) for part in array.flat))
         return (array.dtype.str, array.shape, array.tobytes())
     if is_dataclass(value):
         return tuple(content(getattr(value, part.name)) for part in fields(value))
     if isinstance(value, Mapping):
-        return tuple((key, content(value[key])) for key in value)
+        return {key: content(value[key]) for key in value}
     if isinstance(value, tuple | list):
         return tuple(content(part) for part in value)
     if isinstance(value, ArmSet):
