@@ -113,7 +113,7 @@ def check_observed(in_force: Plan, plan: Plan, tally: Tally) -> None:
     other = (rounds > 0) & np.any(plan.probabilities != probabilities, axis=-1)
     if other.any():
         raise TallyError("the plan is not the one in force; observe what was played under `plan(state)`")
-    _check_possible(plan, tally)
+    check_possible(plan, tally)
     over = rounds > left
     if over.any():
         place = tuple(int(i) for i in np.argwhere(over)[0])
@@ -133,7 +133,7 @@ def check_late(in_force: Plan, plan: Plan, tally: Tally) -> None:
             f"these rounds are of plan number {plan.number[place]}, and the newest is number"
             f" {in_force.number[place]}; was the plan made by another run?"
         )
-    _check_possible(plan, tally)
+    check_possible(plan, tally)
 
 
 def _check_shapes(in_force: Plan, plan: Plan, tally: Tally) -> None:
@@ -144,7 +144,7 @@ def _check_shapes(in_force: Plan, plan: Plan, tally: Tally) -> None:
         )
 
 
-def _check_possible(plan: Plan, tally: Tally) -> None:
+def check_possible(plan: Plan, tally: Tally) -> None:
     impossible = (tally.counts > 0) & (plan.probabilities == 0)
     if impossible.any():
         place = tuple(int(i) for i in np.argwhere(impossible)[0])

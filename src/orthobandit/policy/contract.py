@@ -133,6 +133,12 @@ class PlanRecord:
             details,
         )
 
+    def at(self, place: tuple[Any, ...]) -> Self:
+        """Return the record of some replications; `place` indexes the leading axes."""
+        details = {name: array[place] for name, array in self.details.items()}
+        decided = {name: getattr(self, name)[place] for name in PER_REPLICATION}
+        return type(self)(self.active[place], **decided, details=details)
+
     def same_as(self, other: "PlanRecord") -> bool:
         """Tell whether two records are equal, bit by bit."""
         arrays, others = self._arrays(), other._arrays()

@@ -3,7 +3,8 @@
 ================  =============================================================================
 ``policy``        the settings, and what a user calls: plan, observe, decide, retire, extend
 ``fields``        the memory of all replications: every field described once
-``stages``        warm-up → pilot → evidence: what a finished batch changes
+``stages``        warm-up → pilot → evidence: how a finished batch is counted, and what is decided then
+``recorded``      the same by the contract of recorded plans: observe, plan, adopt
 ``all_pairs``     evidence on all pairs of arms
 ``leaders``       evidence of survivors against arms that have led, for very many arms
 ``plans``         where to play next

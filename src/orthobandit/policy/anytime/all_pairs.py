@@ -1,11 +1,11 @@
 """Evidence on all pairs of arms: memory and time in K², arms can be retired and added."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.arms import ArmSet
@@ -23,13 +23,15 @@ from orthobandit.estimate.confidence.evidence import (
 from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.estimate.orthogonal import centred_sums
 from orthobandit.policy.anytime.delta import cautious_gaps, own_delta, shares, split_delta, tuned
-from orthobandit.policy.anytime.fields import ALL, EVIDENCE, holds
+from orthobandit.policy.anytime.fields import ALL, EVIDENCE, Place, Stage, holds
 from orthobandit.policy.anytime.plans import Wanted, earning_plan, identifying_plan, wide_plan
 from orthobandit.policy.anytime.stages import CALM, AnytimeState, finest_share, over_pairs, rivals_of
+from orthobandit.policy.contract import PlanRecord
 
 if TYPE_CHECKING:
     from orthobandit.policy.anytime.policy import AnytimeElimination
 
+BEGUN = ("alpha", "rho", "scale", "left")  # fields that are set where rounds begin to count
 PAIRS_AT_ONCE = 1_000_000  # pairs of all replications that advance together: 8 MB an array
 
 
@@ -81,7 +83,7 @@ class AllPairs(AnytimeState):
         )
         return state if arms.dimension else state.settle_at_once()
 
-    def groups(self, done: Mask) -> Iterator[tuple[Any, ...]]:
+    def groups(self, done: Mask) -> Iterator[Place]:
         """Yield places of replications of one kind, in groups whose arrays of pairs are of moderate size."""
         # Replications are advanced together only where the same steps apply to all of them.
         kinds = 4 * self.stage + 2 * self.drawn.any(axis=-1) + (self.tally.rounds > 0)
@@ -218,6 +220,10 @@ class AllPairs(AnytimeState):
         # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
         return self.changed(active=np.where(left.any(axis=-1, keepdims=True), left, self.active))
 
+    def drop(self, record: PlanRecord) -> "AllPairs":
+        """Return the runs with the survivors of a record alone; evidence on all pairs stays."""
+        return self.changed(active=record.active)
+
     def bound_lead(self, policy: "AnytimeElimination", leader: Whole, others: Mask) -> Array:
         """Return the largest upper bound (...) of the others (..., K) over the leader."""
         count = len(self.arms)
@@ -238,12 +244,28 @@ class AllPairs(AnytimeState):
             gaps = cautious_gaps(self.estimates(), variance, self.noise, self.watched, policy.expect)
         return run.tune(policy, gaps)
 
+    def begin(self, begins_to_count: Mask, record: PlanRecord) -> "AllPairs":
+        """Take the split of δ and the tuning of boundaries from the record of the first plan that counts."""
+        if not begins_to_count.any():
+            return self
+        begun = dict[str, Any]()
+        for name in BEGUN:
+            before = getattr(self, name)
+            axes = tuple(range(begins_to_count.ndim, before.ndim))
+            begun[name] = np.where(np.expand_dims(begins_to_count, axes), record.details[name], before)
+        return self.changed(**begun)
+
+    def details_since(self, counted: "AllPairs") -> Mapping[str, NDArray[Any]]:
+        """Return the split of δ and the tuning of boundaries, if evidence began with the newest plan."""
+        has_begun = np.any((counted.stage < Stage.COUNTING) & (self.stage == Stage.COUNTING))
+        return {name: getattr(self, name) for name in BEGUN} if has_begun else {}
+
     def without_arm(self, policy: "AnytimeElimination", arm: int) -> "AllPairs":
         """Return one run without an arm; arms that only it, or tests against it, had dropped come back."""
         run = self
         retired = self.retired | (np.arange(len(self.arms)) == arm)
         active = ~retired
-        if self.stage == 2:
+        if self.stage == Stage.COUNTING:
             run = self._test_again(self.met[:, arm])
             active = active & ~np.any(run.proven(policy.confidence) & ~retired, axis=1)
         # Proofs in a circle contradict each other: nothing follows.
@@ -270,7 +292,7 @@ class AllPairs(AnytimeState):
     def with_arms(self, policy: "AnytimeElimination", arms: ArmSet) -> "AllPairs":
         """Return one run with more arms; entries on them count the rounds of plans to come."""
         run = self.grow(arms, left=own_delta(policy), first_plan=self.plans + 1)
-        return run._share_delta(len(self.arms), shares(policy)) if self.stage == 2 else run
+        return run._share_delta(len(self.arms), shares(policy)) if self.stage == Stage.COUNTING else run
 
     def _share_delta(self, before: int, own: tuple[float, float]) -> "AllPairs":
         """Give new pairs of old arms half of what each row has left, and new arms what all had at first."""
@@ -288,7 +310,7 @@ class AllPairs(AnytimeState):
     def tune_new(self, policy: "AnytimeElimination") -> "AllPairs":
         """Tune the boundaries of entries whose counted rounds begin with the plan in force."""
         fresh = self.first_plan == self.plans
-        if self.stage < 2 or self.declared >= 0 or not fresh.any():
+        if self.stage < Stage.COUNTING or self.declared >= 0 or not fresh.any():
             return self
         variance = self.geometry().variance
         rounds = np.maximum(self.length, 1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from orthobandit.arms import ArmSet
+from orthobandit.policy.anytime.fields import Stage
 from orthobandit.policy.anytime.plans import wide_plan
 from orthobandit.policy.anytime.stages import SHORTEST, AnytimeState
 
@@ -46,7 +47,7 @@ def _close_plan(run: State, policy: "AnytimeElimination") -> State:
     if not rounds or run.declared >= 0:
         return run
     run = run.absorb(policy.confidence, run.tally)
-    return replace(run, length=run.length - rounds) if run.stage < 2 else run
+    return replace(run, length=run.length - rounds) if run.stage < Stage.COUNTING else run
 
 
 def _reopen(run: State, policy: "AnytimeElimination") -> State:
@@ -60,7 +61,7 @@ def _reopen(run: State, policy: "AnytimeElimination") -> State:
     if run.declared >= 0:
         return run
     length = np.maximum(np.ceil(policy.growth * run.rounds), SHORTEST).astype(np.int64)
-    length = run.length - run.late if run.stage < 2 else length
+    length = run.length - run.late if run.stage < Stage.COUNTING else length
     p = np.array(wide_plan(run.arms, run.retired))
     none = np.zeros_like(run.late)
     return replace(run, probabilities=p, length=np.asarray(length), late=none, designed=none)

@@ -6,6 +6,7 @@ replications back, growing with new arms, writing and reading all follow from it
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from enum import IntEnum
 from functools import cache
 from typing import Any, Self
 
@@ -19,9 +20,18 @@ from orthobandit.arms import ArmSet
 from orthobandit.estimate import Tally
 from orthobandit.policy._states import freeze, load_array, load_tally
 
-ALL = (...,)  # a place: every replication
+Place = tuple[Any, ...]  # indexes the leading axes of a state
+ALL: Place = (...,)  # every replication
 # Names of the arrays of evidence; see orthobandit.estimate.confidence.evidence.Evidence.
 EVIDENCE = ("totals", "weights", "variances", "slack", "pooled", "peaks")
+
+
+class Stage(IntEnum):
+    """What the rounds of a batch are for."""
+
+    WARM_UP = 0  # the baseline learns the level
+    PILOT = 1  # shows how large residuals and gaps are
+    COUNTING = 2  # every batch adds to the evidence
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,7 @@ class Fields:
     active : (..., K) array of bool
         Survivors.
     stage : (...) array of int
-        0 while the baseline warms up, 1 in the pilot, 2 once rounds count as evidence.
+        A :class:`Stage`.
     length, late : (...) arrays of int
         Rounds until the plan in force is made anew, and how many of these came late, of earlier plans.
     rounds, designed, plans : (...) arrays of int
@@ -188,7 +198,7 @@ class Fields:
         vars(out).update(values)
         return out
 
-    def with_runs(self, runs: Iterable[tuple[tuple[Any, ...], Self, Self]], tally: Tally) -> Self:
+    def with_runs(self, runs: Iterable[tuple[Place, Self, Self]], tally: Tally) -> Self:
         """Return the state with other values of the replications at some places, and another tally.
 
         Parameters

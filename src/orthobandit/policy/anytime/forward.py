@@ -36,6 +36,7 @@ from orthobandit.estimate.confidence.modes import Confidence, events_needed
 from orthobandit.estimate.confidence.tightness import EARLY
 from orthobandit.policy.anytime.all_pairs import AllPairs
 from orthobandit.policy.anytime.delta import shares
+from orthobandit.policy.anytime.fields import Stage
 from orthobandit.policy.anytime.leaders import Leaders
 from orthobandit.policy.anytime.plans import LEADER_COST
 from orthobandit.policy.anytime.stages import AnytimeState, warm_up
@@ -327,7 +328,7 @@ def race_of(policy: "AnytimeElimination", state: AnytimeState) -> Race | None:
         alpha = np.broadcast_to(np.asarray(state.tests.alpha), rho.shape)
     else:
         return None
-    if state.stage < 2:
+    if state.stage < Stage.COUNTING:
         return None
     try:
         errors = arms.positions[left] @ inverse_root(state.gram + state.ridge * np.eye(len(state.gram)))

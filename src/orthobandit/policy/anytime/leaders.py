@@ -31,7 +31,7 @@ from orthobandit.estimate.confidence.evidence import (
 from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.estimate.orthogonal import few_centred_sums
 from orthobandit.policy.anytime.delta import RESERVE, cautious, grid_of, shares, tuned
-from orthobandit.policy.anytime.fields import EVIDENCE, Description, holds
+from orthobandit.policy.anytime.fields import EVIDENCE, Description, Stage, holds
 from orthobandit.policy.anytime.plans import (
     Race,
     earning_plan_of_many,
@@ -41,6 +41,7 @@ from orthobandit.policy.anytime.plans import (
     wide_plan,
 )
 from orthobandit.policy.anytime.stages import CALM, AnytimeState, rivals_of
+from orthobandit.policy.contract import PlanRecord
 
 if TYPE_CHECKING:
     from orthobandit.policy.anytime.policy import AnytimeElimination
@@ -378,6 +379,18 @@ class Sequences:
         noted = {rival: bits & others for rival, bits in self.rests_on.items()}
         return replace(self, rests_on={rival: bits for rival, bits in noted.items() if bits.any()})
 
+    def beaten_since(self, before: "Sequences", dropped: Mask) -> Whole:
+        """Return which arm a pair has shown each of these arms (K,) to be worse than; −1 for the others."""
+        rivals = sorted({*self.rests_on, *before.rests_on})
+        resting = [self.resting_on(rival, len(dropped)) for rival in rivals]
+        rested = [before.resting_on(rival, len(dropped)) for rival in rivals]
+        # A pair puts its own proof in the place of all that an arm has rested on.
+        is_new = np.any([now != then for now, then in zip(resting, rested, strict=True)], axis=0)
+        beaten_by = np.full(len(dropped), -1)
+        for rival, now in zip(rivals, resting, strict=True):
+            beaten_by[now & is_new & dropped] = rival
+        return beaten_by
+
     def with_room_for(self, before: int, count: int) -> "Sequences":
         """Return the notes on arms with room for more of them."""
         noted = {
@@ -542,30 +555,44 @@ class Leaders(AnytimeState):
         if tests is None:
             return self
         lost = tests.lost(confidence, self.shown(tests))
-        beaten = dict[int, Mask]()
+        beaten_by = np.full(len(self.active), -1)
         for one in self.led:
             if self.active[one.arm] and not (one.is_same_as(tests) and np.all(one.alpha <= tests.alpha)):
                 worse = one.lost(confidence, self.shown(one)) & (kept != one.arm)
                 lost |= worse
-                beaten[one.arm] = worse
+                beaten_by[kept[worse]] = one.arm
         # Proofs in a circle contradict each other: some interval has failed, and nothing follows.
         if not lost.any() or lost.all():
             return self
         active = np.zeros_like(self.active)
         active[kept[~lost]] = True
-        fewer = tests.only(~lost)
+        return self._with_survivors_alone(active, beaten_by)
+
+    def drop(self, record: PlanRecord) -> "Leaders":
+        """Return one run with the survivors of a record alone, and their evidence."""
+        if not np.any(self.active & ~record.active):
+            return self.changed(active=record.active)
+        return self._with_survivors_alone(record.active, record.details["beaten_by"])
+
+    def _with_survivors_alone(self, active: Mask, beaten_by: Whole) -> "Leaders":
+        """Return one run in which fewer arms (K,) survive; `beaten_by` is −1 where a test dropped the arm."""
+        evidence = self._evidence
+        tests = evidence.tests
+        if tests is None:
+            return self.changed(active=active)
+        stays = active[self.kept]
+        fewer = tests.only(stays)
         led = tuple(
-            one.with_sums_of(fewer) if one.is_same_as(tests) else one.only(~lost)
-            for one in self.led
+            one.with_sums_of(fewer) if one.is_same_as(tests) else one.only(stays)
+            for one in evidence.led
             if active[one.arm]
         )
-        evidence = replace(self._evidence, tests=fewer, led=led)
-        for arm, worse in beaten.items():
-            if worse.any():
+        for one in evidence.led:
+            out = beaten_by == one.arm
+            if out.any():
                 # Whatever its test says, an arm that a pair has dropped is out as long as the other is in.
-                out = np.zeros_like(self.active)
-                out[kept[worse]] = True
-                evidence = evidence.resting_on_none(out).also_resting_on(arm, out)
+                evidence = evidence.resting_on_none(out).also_resting_on(one.arm, out)
+        evidence = replace(evidence, tests=fewer, led=led)
         return replace(self, active=active, sequences=np.asarray(evidence))
 
     def bound_lead(self, policy: "AnytimeElimination", leader: Whole, others: Mask) -> Array:
@@ -600,6 +627,42 @@ class Leaders(AnytimeState):
         alpha = shares(policy)[1] / (count * (count + 1))
         mine = self._begin_against(policy, int(self.leader), None, self.probabilities, alpha)
         return self._with_evidence(led=(*self.led, mine)[-REMEMBERED:], leaders=count)
+
+    def begin(self, begins_to_count: Mask, record: PlanRecord) -> "Leaders":
+        """Begin the tests, or evidence against the leader, that began with the record's plan, if any did."""
+        details = record.details
+        if "bound_alpha" not in details or not details["bound_alpha"]:
+            return self
+        leader = int(record.leader)
+        tuning = Tuning(
+            details["bound_alpha"],
+            details["rho"][self.kept],
+            details["scale"][self.kept],
+            grid_of(bool(self.is_expected)),
+        )
+        alpha = float(details["bound_alpha"])
+        count = self._evidence.leaders + 1
+        if not begins_to_count:
+            mine = Against.fresh(leader, alpha, int(self.plans), tuning)
+            return self._with_evidence(led=(*self.led, mine)[-REMEMBERED:], leaders=count)
+        tests = Against.fresh(-1, float(details["test_alpha"]), int(self.plans), tuning)
+        return self._with_evidence(tests=tests, led=(tests.copied(leader, alpha),), leaders=count)
+
+    def details_since(self, counted: "Leaders") -> Mapping[str, NDArray[Any]]:
+        """Return which arm beat each that the newest plan dropped, and the tuning of what began with it."""
+        details = dict[str, NDArray[Any]]()
+        dropped = counted.active & ~self.active
+        if dropped.any():
+            details["beaten_by"] = self._evidence.beaten_since(counted._evidence, dropped)
+        if self._evidence.leaders > counted._evidence.leaders:
+            newest = self.led[-1]
+            tests = self.tests if counted.tests is None else None
+            details["test_alpha"] = np.asarray(0.0 if tests is None else tests.alpha)
+            details["bound_alpha"] = np.asarray(newest.alpha)
+            for name in ("rho", "scale"):
+                details[name] = np.zeros(len(dropped))
+                details[name][self.kept] = getattr(newest, name)
+        return details
 
     def without_arm(self, policy: "AnytimeElimination", arm: int) -> "Leaders":
         """Return one run without an arm; what rested on it begins again with the plan to come.
@@ -671,7 +734,7 @@ class Leaders(AnytimeState):
 
     def tune_new(self, policy: "AnytimeElimination") -> "Leaders":
         """Tune the boundaries of entries that have counted nothing yet, and begin with the plan in force."""
-        if self.stage < 2 or self.declared >= 0:
+        if self.stage < Stage.COUNTING or self.declared >= 0:
             return self
         tests = self.tests
         if tests is None:

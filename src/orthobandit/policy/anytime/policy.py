@@ -24,9 +24,11 @@ from orthobandit.policy._states import check_late, check_observed, check_state
 from orthobandit.policy.anytime.all_pairs import AllPairs
 from orthobandit.policy.anytime.changes import add_arms, retire_arm
 from orthobandit.policy.anytime.delta import SHOWN
+from orthobandit.policy.anytime.fields import Stage
 from orthobandit.policy.anytime.leaders import MARK, Leaders
 from orthobandit.policy.anytime.stages import AnytimeState, rivals_of
 from orthobandit.policy.base import FOREVER, Decision
+from orthobandit.policy.contract import Batch
 
 T = TypeVar("T")
 GOALS = ("identify", "earn")
@@ -185,7 +187,7 @@ class AnytimeElimination:
         rivals = rivals_of(state.active, state.leader, state.values)
         if not self.confidence.is_exact:
             # What the level is like is not known before the warm-up; such rounds are no evidence.
-            rivals = np.where(state.stage[..., np.newaxis] > 0, rivals, -1)
+            rivals = np.where(state.stage[..., np.newaxis] > Stage.WARM_UP, rivals, -1)
         # One arm alone teaches nothing about others, should an arm be added while such rounds are in flight.
         rivals = np.where(np.asarray(state.declared >= 0)[..., np.newaxis], -1, rivals)
         return Plan(state.probabilities, left, centre, state.plans, rivals)
@@ -194,7 +196,7 @@ class AnytimeElimination:
         """Return the state after the tallied rounds; arms are dropped when a batch is complete."""
         check_observed(self.plan(state), plan, tally)
         self.confidence.check_residuals(tally)
-        return state.observe(self, tally)
+        return state.observe(tally).close_batches(self)
 
     def late(self, state: AnytimeState, plan: Plan, tally: Tally) -> AnytimeState:
         """Return the state after rounds that were drawn under an earlier plan and came in after its end.
@@ -211,7 +213,7 @@ class AnytimeElimination:
         """
         check_late(self.plan(state), plan, tally)
         self.confidence.check_residuals(tally)
-        return state.observe_late(self, plan, tally)
+        return state.count_late(self.confidence, [Batch(plan, tally)]).close_batches(self)
 
     def decide(self, state: AnytimeState) -> Decision:
         """Return what is known now.

@@ -2,17 +2,24 @@
 
 The warm-up lets the baseline learn the level, and the pilot shows how large residuals and gaps are. Neither
 counts. Then every batch adds to the evidence, which drops arms, finds the leader and may declare it; the next
-batch is planned for what is still open. What this module leaves to a layout of evidence (all pairs, or
-survivors against leaders) are the abstract methods of :class:`AnytimeState`.
+batch is planned for what is still open.
+
+A batch that is complete is closed in two steps. Its rounds are counted (:meth:`AnytimeState.counted`), which
+is arithmetic. Then either the next plan is made (:meth:`AnytimeState.plan_next`), the only place where
+anything is decided, or one that was made and recorded before is taken (:meth:`AnytimeState.adopt`), which
+leads to the same state, bit by bit.
+
+What this module leaves to a layout of evidence (all pairs, or survivors against leaders) are the abstract
+methods of :class:`AnytimeState`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from orthobandit._foundation.linalg import solve_ridge
 from orthobandit._foundation.types import Array, Mask, Whole
@@ -22,8 +29,9 @@ from orthobandit.estimate.confidence.boundaries import Grid, LogBets
 from orthobandit.estimate.confidence.evidence import Sizes, relative_squares
 from orthobandit.estimate.confidence.modes import Confidence
 from orthobandit.policy.anytime.delta import TINY, grid_of
-from orthobandit.policy.anytime.fields import Fields
+from orthobandit.policy.anytime.fields import Fields, Place, Stage
 from orthobandit.policy.anytime.plans import wide_plan
+from orthobandit.policy.contract import Batch, PlanRecord
 
 if TYPE_CHECKING:
     from orthobandit.policy.anytime.policy import AnytimeElimination
@@ -89,6 +97,21 @@ class AnytimeState(Fields, ABC):
         return self
 
     @abstractmethod
+    def drop(self, record: PlanRecord) -> Self:
+        """Return the runs with the survivors of a record alone, and what their evidence rests on."""
+
+    @abstractmethod
+    def begin(self, begins_to_count: Mask, record: PlanRecord) -> Self:
+        """Begin the evidence that begins with the plan in force, tuned as its record says.
+
+        `begins_to_count` tells where (...) rounds of this plan are the first that count.
+        """
+
+    @abstractmethod
+    def details_since(self, counted: Self) -> Mapping[str, NDArray[Any]]:
+        """Return what :meth:`drop` and :meth:`begin` need of the plan that was made from `counted`."""
+
+    @abstractmethod
     def estimates(self) -> Array:
         """Return estimated rewards (..., K), up to a common level."""
 
@@ -134,74 +157,123 @@ class AnytimeState(Fields, ABC):
 
     # What happens to a state
 
-    def observe(self, policy: "AnytimeElimination", tally: Tally) -> Self:
-        """Return the state after rounds of the plan in force."""
-        return self.with_rounds(self.tally + tally, tally.rounds)._close_batches(policy)
+    def observe(self, tally: Tally) -> Self:
+        """Add rounds of the plan in force to its tally."""
+        return self.with_rounds(self.tally + tally, tally.rounds)
 
-    def observe_late(self, policy: "AnytimeElimination", plan: Plan, tally: Tally) -> Self:
-        """Return the state after rounds of an earlier plan, or of one restricted to some arms."""
-        is_open = np.asarray((self.declared < 0) & (tally.rounds > 0))
-        state = self.with_rounds(self.tally, tally.rounds * is_open)
-        places = [place for place in np.ndindex(self.batch) if is_open[place]]
-        parts = [(at, state[at]) for at in places]
-        runs = [(at, run, run._add_late(policy.confidence, plan.at(at), tally[at])) for at, run in parts]
-        return state.with_runs(runs, state.tally)._close_batches(policy)
+    def count_late(self, confidence: Confidence, batches: Sequence[Batch]) -> Self:
+        """Count rounds of other plans than that in force, plan by plan in the order of their numbers."""
+        runs = list[tuple[Place, Self, Self]]()
+        for place in np.ndindex(self.batch):
+            before = run = self[place]
+            if before.declared >= 0:
+                continue
+            for batch in sorted(batches, key=lambda each: int(each.plan.number[place])):
+                tally = batch.tally[place]
+                if tally.rounds:
+                    run = run.with_rounds(run.tally, tally.rounds)
+                    run = run._add_late(confidence, batch.plan.at(place), tally)
+            if run is not before:
+                runs.append((place, before, run))
+        return self.with_runs(runs, self.tally) if runs else self
 
-    def _close_batches(self, policy: "AnytimeElimination") -> Self:
-        """Close the batches that are complete: drop arms, plan the next."""
-        played = self.tally.rounds + self.late
-        done = np.asarray((self.declared < 0) & (played >= self.length))
-        if not done.any():
+    @property
+    def is_due(self) -> Mask:
+        """Tell where (...) the batch is complete, so that the next plan can be made."""
+        return np.asarray((self.declared < 0) & (self.tally.rounds + self.late >= self.length))
+
+    def close_batches(self, policy: "AnytimeElimination") -> Self:
+        """Count the batches that are complete, and put the plans in force that follow from them."""
+        due = self.is_due
+        if not due.any():
             return self
-        parts = [(place, self[place]) for place in self.groups(done)]
-        runs = [(place, run, run._close_batch(policy)) for place, run in parts]
-        return self.with_runs(runs, self.tally.without(done))
+        return self.close(due, policy.confidence, lambda _, counted: counted.plan_next(policy))
 
-    def groups(self, done: Mask) -> Iterator[tuple[Any, ...]]:
+    def close(self, due: Mask, confidence: Confidence, put_in_force: Callable[[Place, Self], Self]) -> Self:
+        """Count the batches of some replications (...), and put their next plans in force.
+
+        `put_in_force` takes a place and the counted runs there, which are all in the same stage.
+        """
+        parts = [(place, self[place]) for place in self.groups(due)]
+        runs = [(place, run, put_in_force(place, run.counted(confidence))) for place, run in parts]
+        return self.with_runs(runs, self.tally.without(due))
+
+    def groups(self, done: Mask) -> Iterator[Place]:
         """Yield places of replications that are advanced together: here, each by itself."""
         for place in np.argwhere(done):
             yield tuple(place)
 
-    def _close_batch(self, policy: "AnytimeElimination") -> Self:
-        """Return runs after a complete batch, played in time by all of them or by none.
+    def counted(self, confidence: Confidence) -> Self:
+        """Return runs whose tally has been counted; it was played in time by all of them or by none."""
+        return self.absorb(confidence, self.tally) if self.tally.rounds.all() else self
 
-        Either all have drawn before, or none has.
-        """
-        run = self.absorb(policy.confidence, self.tally) if self.tally.rounds.all() else self
-        run = run.changed(plans=self.plans + 1, late=np.zeros_like(self.late))
-        if not self.drawn.any():
-            # The first round of all is a batch by itself: its forecast knows nothing of the level.
-            return run._lasting(max(warm_up(policy, self.arms) - 1, 1))
-        if self.phase == 0:
-            return run._begin_pilot(policy)
-        if self.phase == 1:
-            ready = np.asarray(run.informed >= INFORMED)
-            run = run._lasting(np.maximum(np.ceil(LONGER * run.rounds), SHORTEST))
-            if ready.all():
-                return run._end_pilot(policy)
-            if ready.any():
-                part = run[ready]
-                return run.with_runs([((ready,), part, part._end_pilot(policy))], run.tally)
-            return run
-        # Drop first, then look for a leader among those left; the plan is made for the pairs still open.
-        run = run.eliminate(policy.confidence).find_leader(policy)
-        return run._plan_batch(policy, self).follow_leader(policy)
+    def adopt(self, plan: Plan, record: PlanRecord) -> Self:
+        """Return counted runs with a recorded plan in force; nothing is decided, designed or tuned."""
+        values = record.details["values"]
+        is_pilot = (self.stage == Stage.WARM_UP) & (record.stage == Stage.PILOT)
+        begins_to_count = (self.stage < Stage.COUNTING) & (record.stage == Stage.COUNTING)
+        return (
+            self.drop(record)
+            .changed(
+                plans=plan.number,
+                late=np.zeros_like(self.late),
+                probabilities=plan.probabilities,
+                stage=record.stage,
+                leader=record.leader,
+                declared=record.declared,
+                epsilon=record.epsilon,
+                values=values,
+                length=record.details["length"],
+                designed=record.details["designed"],
+                largest=np.where(is_pilot, self._settled(values), self.largest),
+                scattered=np.where(begins_to_count, 0.0, self.scattered),
+            )
+            .begin(begins_to_count, record)
+        )
+
+    def plan_next(self, policy: "AnytimeElimination") -> Self:
+        """Decide all that follows from counted batches: return runs with their next plan in force."""
+        run = self.changed(plans=self.plans + 1, late=np.zeros_like(self.late))
+        match self.common_stage:
+            case Stage.WARM_UP if np.all(self.drawn.sum(axis=-1) == self.tally.rounds):
+                # The first round of all is a batch by itself: its forecast knows nothing of the level.
+                return run._lasting(max(warm_up(policy, self.arms) - 1, 1))
+            case Stage.WARM_UP:
+                return run._begin_pilot(policy)
+            case Stage.PILOT:
+                run = run._lasting(np.maximum(np.ceil(LONGER * run.rounds), SHORTEST))
+                is_informed = np.asarray(run.informed >= INFORMED)
+                if is_informed.all():
+                    return run._end_pilot(policy)
+                if is_informed.any():
+                    part = run[is_informed]
+                    return run.with_runs([((is_informed,), part, part._end_pilot(policy))], run.tally)
+                return run
+            case Stage.COUNTING:
+                # Drop first, then look for a leader among those left; the plan is made for the pairs still
+                # open.
+                run = run.eliminate(policy.confidence).find_leader(policy)
+                return run._plan_batch(policy, self).follow_leader(policy)
 
     def _begin_pilot(self, policy: "AnytimeElimination") -> Self:
-        """Begin the pilot, with estimates to take residuals from.
-
-        Residuals of the warm-up held the differences between arms, and its forecasts swung with them: of the
-        largest, only what exceeds twice their spread is remembered.
-        """
+        """Begin the pilot, with estimates to take residuals from."""
         values = fitted(self.estimates(), self.arms, policy.confidence)
-        largest = np.maximum(self.largest - 2.0 * np.ptp(values, axis=-1), 0.0)
-        run = self.changed(stage=np.full_like(self.stage, 1), values=values, largest=largest)
+        stage = np.full_like(self.stage, Stage.PILOT)
+        run = self.changed(stage=stage, values=values, largest=self._settled(values))
         return run._lasting(warm_up(policy, self.arms))
+
+    def _settled(self, values: Array) -> Array:
+        """Return the largest residual (...) to remember of a warm-up that led to these values (..., K).
+
+        Its residuals held the differences between arms, and its forecasts swung with them: only what exceeds
+        twice their spread is remembered.
+        """
+        return np.asarray(np.maximum(self.largest - 2.0 * np.ptp(values, axis=-1), 0.0))
 
     def _end_pilot(self, policy: "AnytimeElimination") -> Self:
         """Plan the first batch that counts, and begin the evidence."""
         run = self.changed(
-            stage=np.full_like(self.stage, 2),
+            stage=np.full_like(self.stage, Stage.COUNTING),
             # Whether the asymptotic mode may speak is for rounds that count to say: the pilot's may have been
             # of another kind, as when all was quiet after a burst.
             scattered=np.zeros_like(self.scattered),
@@ -266,9 +338,9 @@ class AnytimeState(Fields, ABC):
         return grid_of(bool(self.is_expected.any()))
 
     @property
-    def phase(self) -> int:
+    def common_stage(self) -> Stage:
         """The stage that all replications are in."""
-        return int(np.max(self.stage))
+        return Stage(int(np.max(self.stage)))
 
     @property
     def sizes(self) -> Sizes:
@@ -282,7 +354,7 @@ class AnytimeState(Fields, ABC):
         run = self._watch(tally)
         if not confidence.takes_values:
             run = run.changed(values=np.zeros_like(self.values))
-        if self.phase == 2:
+        if self.common_stage == Stage.COUNTING:
             against = rivals_of(self.active, self.leader, self.values) if rivals is None else rivals
             run = run.count(confidence, tally, against)
         return run._regress(tally).changed(values=self.values)
@@ -320,7 +392,7 @@ class AnytimeState(Fields, ABC):
         The first round of all, whose forecast knows nothing of the level, is left out.
         """
         drawn = self.drawn + tally.counts
-        if self.phase == 0:
+        if self.common_stage == Stage.WARM_UP:
             most = np.where(self.rounds > tally.rounds, tally.largest.max(axis=-1), 0.0)
             return self.changed(largest=np.maximum(self.largest, most), drawn=drawn, relative=drawn)
         alone = Sizes().and_of(tally)
@@ -349,14 +421,14 @@ class AnytimeState(Fields, ABC):
         """
         gram, moment = self.centred_sums(tally.counts, tally.sums + tally.counts * self.values)
         scatter = tally.squares.sum(axis=-1) / tally.rounds
-        noise = EARLIER * self.noise + NEWEST * scatter if self.phase == 2 else scatter
-        if self.phase == 1:
+        noise = EARLIER * self.noise + NEWEST * scatter if self.common_stage == Stage.COUNTING else scatter
+        if self.common_stage == Stage.PILOT:
             # The values of the pilot are a first guess, and their errors no noise of later rounds. Nothing
             # was watched yet where rounds of the warm-up come late.
             earlier = np.maximum(self.watched - tally.rounds, 0)
             noise = earlier * self.noise + tally.rounds * self._unexplained(gram, tally)
             noise = np.where(self.watched > 0, noise / np.maximum(earlier + tally.rounds, 1), scatter)
-        unit = np.maximum(scatter, self.noise if self.phase == 2 else noise)
+        unit = np.maximum(scatter, self.noise if self.common_stage == Stage.COUNTING else noise)
         unit = np.where(unit > 0, unit, np.inf)
         return self.changed(
             gram=self.gram + gram / over_pairs(unit),
