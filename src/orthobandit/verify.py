@@ -336,6 +336,11 @@ class Mode:
         offset = given.get("offset", 0.0)
         ends = f"{self.low + offset:.12g} to {self.high + offset:.12g}"
         self.words = f"{self.name} from {ends}"
+        if "error" in given:
+            # Means were rounded; Σ p·|g| ≤ √v times what that moves them by is added to every interval.
+            self.bias = float(given["error"])
+            verdict.need(self.is_bounded and 0 < self.bias < np.inf, f"{self.bias} is no error of means")
+            self.words += f", means rounded by up to {self.bias:.12g}"
         if not self.is_bounded:
             # Residuals are clipped where noise is rarer than 2·tail; the bias is the integral of
             # 2·exp(−z²/2σ²) beyond the clip.
@@ -1966,6 +1971,7 @@ class Log:
         e[TOTAL] += (w * totals).sum(axis=0)
         e[WEIGHT] += (w * n).sum(axis=0)
         e[VARIANCE] += squares.sum(axis=0)
+        e[SLACK] += (mode.bias * n * w * np.sqrt(np.where(np.isfinite(v), v, 1.0))).sum(axis=0)
         e[POOLED] += pooled.sum(axis=0)
         e[PEAK] = np.maximum(e[PEAK], peaks.max(axis=0))
         part = ideal[..., np.newaxis] ** 2 * g**2
@@ -2000,7 +2006,7 @@ class Log:
         # Gaps of a log have waited by another rule, which is in their events.
         events = known_events(self.carried, self.sizes.events, self.tuning[ALPHA])
         speaks = self.mode.is_exact | may_speak(e, events, np.inf, tuning[ALPHA])
-        width = boundary(e, speaks, tuning, self.mode.is_exact, NEAR) / e[WEIGHT]
+        width = (boundary(e, speaks, tuning, self.mode.is_exact, NEAR) + e[SLACK]) / e[WEIGHT]
         width = np.where(is_known, width, np.inf)
         low = np.where(is_known, np.maximum(middle - width, -limit), -limit)
         high = np.where(is_known, np.minimum(middle + width, limit), limit)

@@ -581,7 +581,7 @@ def _measure(asked: Asked, question: Question, gathered: Gathered, reference: in
         denominator=asked.denominator,
         # A ratio has its own adjustment: the numerator less the ratio times the denominator.
         covariates=() if asked.denominator is not None else covariates,
-        confidence=confidence_of(asked, question, cells, gathered.is_boolean),
+        confidence=confidence_of(asked, question, cells, gathered.is_boolean, gathered.rounding),
         # Bonferroni over metrics: all their intervals hold together at δ.
         delta=question.delta / count,
         baseline=question.baseline,

@@ -11,7 +11,7 @@ import numpy as np
 from orthobandit._foundation.files import write_text
 from orthobandit.errors import CertificateError, FileFormatError
 from orthobandit.estimate.certificate.chain import Chain
-from orthobandit.estimate.confidence.modes import Confidence, SameShape, SubGaussian
+from orthobandit.estimate.confidence.modes import Confidence, RoundedMeans, SameShape, SubGaussian
 from orthobandit.showing.html import html_words
 from orthobandit.verify import FORMAT, Verdict, check_format, digest, verify
 
@@ -109,6 +109,8 @@ def describe_mode(confidence: Confidence) -> dict[str, Any]:
         return {"name": confidence.name}
     low, high = confidence.range
     described: dict[str, Any] = {"name": confidence.name, "low": low, "high": high}
+    if isinstance(confidence, RoundedMeans):
+        described |= {"error": float(confidence.error)}
     if isinstance(confidence, SubGaussian):
         described |= {"sigma": float(confidence.sigma), "tail": float(confidence.tail)}
     return described

@@ -56,7 +56,7 @@ class Confidence(ABC):
 
     @property
     def bias(self) -> float:
-        """Most that clipping can move the mean of a residual."""
+        """Most that clipping or rounding can move the mean of a residual."""
         return 0.0
 
     def centre(self, values: Array, played: Mask) -> Centre:
@@ -265,6 +265,27 @@ class Bounded(_Exact):
     @property
     def limit(self) -> float:  # noqa: D102
         return float(self.high) - float(self.low)
+
+
+@dataclass(frozen=True)
+class RoundedMeans(Bounded):
+    """Rewards lie in [low, high], and only means of some rounds are known, rounded: exact all the same.
+
+    Let n rounds have one plan p, and let the sum of the rewards of arm a be off by at most error·n·p_a. Then
+    their sum of g(a)·reward is off by at most error·n·Σ p_a·|g(a)| ≤ error·n·√v, which is added to every
+    interval, as what clipping moves is elsewhere.
+
+    Parameters
+    ----------
+    error : float
+        See above.
+    """
+
+    error: float
+
+    @property
+    def bias(self) -> float:  # noqa: D102
+        return float(self.error)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ import numpy as np
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import Argument, InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, ContrastSequence
+from orthobandit.estimate.confidence.modes import RoundedMeans
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower
-from orthobandit.estimate.follow.cells import Cells
+from orthobandit.estimate.follow.cells import Cells, totals_at
 from orthobandit.estimate.follow.guardrails import Guardrail
 from orthobandit.logs.effects.effects import (
     NOTHING,
@@ -63,7 +64,7 @@ def asked_of(question: Question, cells: Cells) -> tuple[Asked, ...]:
 
 
 def confidence_of(
-    asked: Asked, question: Question, cells: Cells, is_boolean: Mask | None = None
+    asked: Asked, question: Question, cells: Cells, is_boolean: Mask | None = None, rounding: float = 0.0
 ) -> Confidence:
     """Return the mode: exact if values are bounded by declaration or by type, never by what was observed.
 
@@ -74,6 +75,8 @@ def confidence_of(
     cells : Cells
     is_boolean : (q,) array of bool, optional
         Which columns can hold nothing but 0 and 1; none by default.
+    rounding : float
+        Most that the mean of an arm in a cell may be off by.
     """
     bounds = question.ranges.get(asked.name) if asked.denominator is None else None
     if bounds is None and is_boolean is not None and is_boolean[asked.column]:
@@ -92,7 +95,21 @@ def confidence_of(
             f" do not hold column {asked.name!r}: its values run from {least:g} to {most:g};"
             " declare a range that holds all of them, beforehand",
         )
-    return Bounded(bounds[0] - offset, bounds[1] - offset)
+    low, high = bounds[0] - offset, bounds[1] - offset
+    if not rounding:
+        return Bounded(low, high)
+    return RoundedMeans(low, high, rounding * _most_beyond_plans(cells))
+
+
+def _most_beyond_plans(cells: Cells) -> float:
+    """Return the largest n_a/(n·p_a) of any cell: 1 where plans are the shares that were counted."""
+    strata = np.stack([cells.bucket, cells.plan, cells.segment], axis=1)
+    index = np.unique(strata, axis=0, return_inverse=True)[1].ravel()
+    rows = totals_at(index, cells.counts, int(index.max()) + 1)[index]
+    own = index * len(cells.arms) + cells.arm
+    drawn = totals_at(own, cells.counts, int(own.max()) + 1)[own]
+    expected = rows * cells.plans[cells.plan, cells.arm]
+    return float(np.max(np.divide(drawn, expected, out=np.ones_like(drawn), where=expected > 0), initial=1.0))
 
 
 def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool = True) -> MetricResult:

@@ -67,6 +67,8 @@ class Gathered:
         With the thresholds at which rows were counted.
     quantiles_from : float
         Rows after this time count for quantiles; those before it chose the thresholds.
+    rounding : float
+        Most that the mean of an arm in a cell may be off by, if values have bounds and means were printed.
     """
 
     cells: Cells
@@ -79,6 +81,7 @@ class Gathered:
     longest: float = 0.0
     quantiles: tuple[Quantile, ...] = ()
     quantiles_from: float = -np.inf
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ Cumulative figures ("up to day 7") are differenced first. With A what came befor
 Σ(v − mean)² adds up as T = A + B + (mean_B − mean_A)²·n_A·n_B/n_T (Chan, Golub & LeVeque 1983), solved for B.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ MAX_SUMMARY_ROWS = 5_000_000  # of a summary, which is held in memory
 NAMED_SNAPSHOTS = 3  # snapshots that a note names, of those that cannot be differenced
 ROUNDING = 1e-9  # of a sum of squares: what differencing may leave below 0
 ROUNDED_SHARE = 0.3  # of the standard error of all rows, from which on rounding is worth a note
+SCATTERED = 0.5  # standard errors of a mean, in last digits, from which on its rounding is as good as random
 ROUNDED_VARIANCE = 1e-3  # of the scatter of rates, from which on intervals allow for their rounding
 # Σv² and Σv of zeros and ones are equal, but for the digits that means and variances were printed with.
 TWO_VALUED_ROUNDING = 1e-4
@@ -64,6 +65,9 @@ class Periods:
         Smallest and largest value, if they are known.
     rounding : (G,) array
         Variance that the rounding of rates adds to the sum of the values.
+    error, square_error : (G,) arrays
+        By how much rounding may have moved the sum of the values at most, and the sum of their squares around
+        any value of the declared range.
     """
 
     place: Whole
@@ -74,6 +78,8 @@ class Periods:
     low: Array | None
     high: Array | None
     rounding: Array
+    error: Array
+    square_error: Array
 
     def only(self, kept: Mask | Whole) -> "Periods":
         """Return some of the rows."""
@@ -86,6 +92,8 @@ class Periods:
             None if self.low is None else self.low[kept],
             None if self.high is None else self.high[kept],
             self.rounding[kept],
+            self.error[kept],
+            self.square_error[kept],
         )
 
     def of_rates(self, ones: Ones) -> "Periods":
@@ -94,7 +102,21 @@ class Periods:
             self,
             means=ones.counts / self.counts,
             scatter=ones.counts * (self.counts - ones.counts) / self.counts,
-            rounding=ones.rounding,
+            rounding=ones.variance,
+            # One value more or less moves (v − c)² by |1 − 2c|, which is at most 1.
+            error=ones.error,
+            square_error=ones.error,
+        )
+
+    def of_values(self, printed: Printed, declared: tuple[float, float]) -> "Periods":
+        """Return the rows of values in a declared range, given how their figures were printed."""
+        half = printed.means
+        # Σ(v − c)² = (n − 1)·variance + n·(mean − c)², and c is in the range as well.
+        reach = half * (2.0 * (declared[1] - declared[0]) + half)
+        return replace(
+            self,
+            error=self.counts * half,
+            square_error=(self.counts - 1.0) * printed.variances + self.counts * reach,
         )
 
 
@@ -130,10 +152,13 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
     periods, printed = _read_periods(opened, question, summary, table)
     variances = periods.scatter / np.maximum(periods.counts - 1.0, 1.0)
     ones = ones_of_rates(periods.counts, periods.means, variances, printed)
+    declared = question.ranges.get(question.reward)
     if ones is not None:
         periods = periods.of_rates(ones)
-    elif question.reward in question.ranges:
-        _check_spread(question, periods, question.ranges[question.reward], printed)
+    elif declared is not None:
+        _check_spread(question, periods, declared, printed)
+        periods = periods.of_values(printed, declared)
+    is_exact = declared is not None and not question.asymptotic
     notes: tuple[str, ...] = ()
     is_cumulative = _is_cumulative(question, summary, table, periods)
     if is_cumulative:
@@ -142,10 +167,14 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
     if question.split == OBSERVED:
         strata = _strata(table, periods)
         _check_one_row_each(opened, question, table, periods, strata)
-    if ones is None or not _allows_for_rounding(periods):
+    if is_exact:
+        # What was declared holds for certain, so exact intervals allow for the worst.
+        periods = replace(periods, rounding=np.maximum(periods.rounding, periods.square_error))
+    elif not _allows_for_rounding(periods):
         periods = replace(periods, rounding=np.zeros(len(periods.counts)))
-    if ones is None or 2.0 * printed.means * periods.counts.max() >= 1.0:
-        notes += _rounded(table, periods, printed, is_cumulative=is_cumulative)
+    moved = float(np.max(periods.error / periods.counts)) if is_exact else 0.0
+    if ones is None or np.any(periods.error > 0):
+        notes += _rounded(table, periods, printed, moved, is_cumulative=is_cumulative)
     is_two_valued = _is_two_valued(periods)
     offset = 0.0 if is_two_valued else offset_of_range(question, question.reward) or _offset_of(periods)
     clock = clock_of_periods(question, periods.seconds, is_clock=is_clock)
@@ -157,7 +186,7 @@ def cells_of_summary(opened: Opened, question: Question) -> Gathered:
             " the largest value (smallest=, largest=) or declare bounds",
         )
     found = gather_groups(opened, question, clock, groups, offset=np.array([offset]))
-    return replace(found, notes=found.notes + notes)
+    return replace(found, notes=found.notes + notes, rounding=moved)
 
 
 def _fetch(opened: Opened, question: Question, summary: Summary, when: Any, *, is_clock: bool) -> Any:
@@ -234,7 +263,7 @@ def _read_periods(
     )
     scatter = (counts - 1.0) * variances
     none = np.zeros(len(table))
-    periods = Periods(np.arange(len(table)), seconds, counts, means, scatter, low, high, none)
+    periods = Periods(np.arange(len(table)), seconds, counts, means, scatter, low, high, none, none, none)
     return periods.only(some), printed
 
 
@@ -394,6 +423,8 @@ def _difference(
                     means=means,
                     scatter=np.maximum(scatter, 0.0),
                     rounding=here.rounding + last[label].rounding,
+                    error=here.error + last[label].error,
+                    square_error=here.square_error + last[label].square_error,
                 )
                 if is_split_known or not is_joined:
                     found.append(fresh.only(rows > 0))
@@ -433,8 +464,13 @@ def _allows_for_rounding(periods: Periods) -> bool:
     return float(periods.rounding.sum()) >= ROUNDED_VARIANCE * float(periods.scatter.sum())
 
 
-def _rounded(table: Any, periods: Periods, printed: Printed, *, is_cumulative: bool) -> tuple[str, ...]:
-    """Return a note if means were printed with so few digits that rounding matters beside the scatter."""
+def _rounded(
+    table: Any, periods: Periods, printed: Printed, moved: float, *, is_cumulative: bool
+) -> tuple[str, ...]:
+    """Return a note if means were printed with so few digits that rounding matters beside the scatter.
+
+    Exact intervals allow for the most that a mean may have `moved` by.
+    """
     rows = float(periods.counts.sum())
     error = float(np.sqrt(periods.scatter.sum())) / max(rows, 1.0)
     if not printed.means or not error:
@@ -442,13 +478,19 @@ def _rounded(table: Any, periods: Periods, printed: Printed, *, is_cumulative: b
     # A rounded value is off by a uniform variable. What cumulative figures are off by does not average out.
     arms = len(set(table["arm"].to_pylist()))
     share = arms if is_cumulative else len(periods.counts)
-    off = 2.0 * printed.means / np.sqrt(12.0 * share)
+    off = moved or 2.0 * printed.means / np.sqrt(12.0 * share)
+    extent, effect = ("up to", "widens intervals") if moved else ("about", "intervals do not allow for")
+    if not moved and np.any(np.sqrt(periods.scatter) < SCATTERED * 2.0 * printed.means * periods.counts):
+        # Means that scatter by less than a digit are rounded to the same side in every period.
+        off = printed.means
+        extent, effect = "up to", "intervals do not allow for"
+    elif np.any(periods.rounding > 0):
+        effect = "widens intervals"
     if off < ROUNDED_SHARE * error:
         return ()
     digits = round(-np.log10(2.0 * printed.means))
-    effect = "widens intervals" if np.any(periods.rounding > 0) else "intervals do not allow for"
     return (
-        f"means have {digits} digits after the point: rounding moves them by about {number(off)}, which"
+        f"means have {digits} digits after the point: rounding moves them by {extent} {number(off)}, which"
         f" {effect}, beside a standard error of {number(error)}; give more digits",
     )
 
@@ -472,15 +514,15 @@ def _in_time(opened: Opened, question: Question, label: str, rows: Periods) -> P
 def _before(rows: Periods) -> Periods:
     """Return the figures of an arm before its first row."""
     first = rows.only(np.zeros(1, dtype=np.int64))
-    return replace(first, counts=np.zeros(1), scatter=np.zeros(1), rounding=np.zeros(1))
+    none = np.zeros(1)
+    return replace(first, counts=none, scatter=none, rounding=none, error=none, square_error=none)
 
 
 def _climbing(rows: Periods) -> Periods:
     """Return the cumulative figures of an arm; rounded rates become those of counts that never fall."""
     if not np.any(rows.rounding > 0):
         return rows
-    ones = Ones(np.rint(rows.counts * rows.means), rows.rounding)
-    return rows.of_rates(ones._replace(counts=never_falling(ones, rows.counts)))
+    return rows.of_rates(never_falling(Ones(np.rint(rows.counts * rows.means), rows.error), rows.counts))
 
 
 def _why_not(label: str, before: Periods, here: Periods) -> str:
@@ -503,8 +545,7 @@ def _concatenate(parts: list[Periods]) -> Periods:
         values = [getattr(one, name) for one in parts]
         return None if values[0] is None else np.concatenate(values)
 
-    names = ("place", "seconds", "counts", "means", "scatter", "low", "high", "rounding")
-    return Periods(*(joined(name) for name in names))
+    return Periods(*(joined(field.name) for field in fields(Periods)))
 
 
 def _is_two_valued(periods: Periods) -> bool:
@@ -569,7 +610,8 @@ def _ends(question: Question, periods: Periods, *, is_two_valued: bool) -> tuple
     """
     means = periods.means
     if is_two_valued:
-        return (means >= 1.0).astype(np.float64), (means > 0.0).astype(np.float64)
+        is_sure = periods.error == 0
+        return ((means >= 1.0) & is_sure).astype(np.float64), ((means > 0.0) | ~is_sure).astype(np.float64)
     n = periods.counts
     away = np.sqrt(periods.scatter / n * 2.0 * np.log(np.maximum(n, 1.0)))
     declared = question.ranges.get(question.reward)

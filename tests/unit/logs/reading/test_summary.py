@@ -7,6 +7,7 @@ import pytest
 
 from orthobandit import Guardrail, analyse
 from orthobandit.errors import InputError, ParameterError
+from orthobandit.verify import verify_file
 
 SPLIT = {"old": 0.5, "mid": 0.3, "new": 0.2}
 LABELS = np.array(list(SPLIT))
@@ -404,7 +405,8 @@ def test_figures_with_too_few_digits_for_so_many_rows_are_named():
     }
     assert said[10_000, 4] == said[10**9, 9] == []
     (note,) = said[10**9, 4]
-    assert note.startswith("means have 4 digits after the point: rounding moves them by about ")
+    # All means are rounded to the same side, for they scatter by less than a digit.
+    assert note.startswith("means have 4 digits after the point: rounding moves them by up to 5e-05, which")
 
 
 def sales(rate, rows, digits, *, cumulative=False, spread="variance", seed=1):
@@ -439,10 +441,63 @@ def test_intervals_allow_for_what_digits_leave_open(rate, rows, cumulative):
     rounded, whole = (analyse(table, **asked) for table in tables)
     own, other = gap_of_b(rounded), gap_of_b(whole)
     assert own.estimate == pytest.approx(other.estimate, abs=0.1 * np.ptp(other.interval))
-    assert 1.0 <= np.ptp(own.interval) / np.ptp(other.interval) < 1.15
+    # Where digits leave open less than a thousandth of the scatter, nothing is added.
+    assert 0.999 < np.ptp(own.interval) / np.ptp(other.interval) < 1.15
     # No period is lost because a rounded rate seems to fall.
     assert rounded.rows == whole.rows
     assert not any("cannot be differenced" in note for note in rounded.notes)
+
+
+@pytest.mark.parametrize("cumulative", [False, True])
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_exact_intervals_hold_however_rates_were_rounded(share, cumulative):
+    """A gap of .002 looks like one of .01: with two digits, 20.6 % are always 21 % and 20.4 % always 20 %."""
+    rng = np.random.default_rng(5)
+    n = rng.poisson(400_000 * np.array([1.0 - share, share]), (20, 2))
+    ones = rng.binomial(n, [0.206, 0.204])
+    if cumulative:
+        n, ones = n.cumsum(axis=0), ones.cumsum(axis=0)
+    mean = (ones / n).ravel()
+    asked = {
+        "arm": "arm",
+        "time": "day",
+        "split": {"a": 1.0 - share, "b": share},
+        "bounds": (0, 1),
+        **FIGURES,
+    }
+    widths = []
+    for digits in (2, 3, 4, 15):
+        figures = {"mean": mean.round(digits), "variance": (mean * (1.0 - mean)).round(digits)}
+        table = {"day": np.repeat(np.arange(20), 2), "arm": ["a", "b"] * 20, "n": n.ravel(), **figures}
+        analysis = analyse(pyarrow.table(table), cumulative=cumulative, **asked)
+        low, high = gap_of_b(analysis).interval
+        assert low <= -0.002 <= high
+        widths.append(high - low)
+        notes = [note for note in analysis.notes if "digits after the point" in note]
+        assert len(notes) == (digits < 15)
+        assert all("up to" in note and "widens intervals" in note for note in notes)
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_certificates_of_rounded_rates_are_recomputed(tmp_path):
+    asked = {"arm": "arm", "time": "day", "split": "equal", "bounds": (0, 1), "cumulative": False, **FIGURES}
+    analysis = analyse(pyarrow.table(sales(0.2, 200_000, 3)), **asked)
+    analysis.save(tmp_path / "rates.json")
+    verdict = verify_file(tmp_path / "rates.json")
+    assert verdict.valid
+    assert "means rounded by up to 0.0005" in verdict.claim
+
+
+def test_values_of_few_digits_widen_exact_intervals():
+    rng = np.random.default_rng(6)
+    n = np.full(40, 50_000)
+    mean = np.tile([2.43, 2.47], 20) + rng.normal(size=40) / np.sqrt(n)
+    asked = {"arm": "arm", "time": "day", "split": "equal", "bounds": (0, 10), "cumulative": False, **FIGURES}
+    for digits in (1, 2, 15):
+        figures = {"mean": mean.round(digits), "variance": np.ones(40)}
+        table = pyarrow.table({"day": np.repeat(np.arange(20), 2), "arm": ["a", "b"] * 20, "n": n, **figures})
+        low, high = gap_of_b(analyse(table, **asked)).interval
+        assert low <= 0.04 <= high
 
 
 def test_values_that_are_no_rates_stay_what_they_are():
