@@ -226,6 +226,7 @@ def contradictions_of_analysis(analysis):
         best = next((one.over for one in metric.against_best), None)
         out += [f"{best!r} looks best and can be dropped"] * (best in metric.droppable)
         floor = max(low.values())
+        out += _tops_of_log(gaps, against, best)
         for arm in gaps:
             if high[arm] < floor - TINY and arm not in metric.droppable:
                 out.append(f"{arm!r} may be the best, and its interval lies below another")
@@ -258,6 +259,19 @@ def contradictions_of_analysis(analysis):
     elif "can be dropped;" in said and not reward.droppable:
         out.append("the sentence drops an arm that the table does not")
     return out
+
+
+def _tops_of_log(gaps, against, best):
+    """Return the arms of a log that are shown above the one that looks best, in either table."""
+    top = None if best is None else gaps[best].estimate
+    if top is None:
+        return []
+    known = {arm: effect.estimate for arm, effect in gaps.items() if effect.estimate is not None}
+    out = [
+        f"{best!r} looks best, and the gap of {arm!r} is higher" for arm in known if known[arm] > top + TINY
+    ]
+    over = {arm: effect.estimate for arm, effect in against.items() if effect.estimate is not None}
+    return out + [f"{arm!r} is above {best!r}, which looks best" for arm in over if over[arm] > TINY]
 
 
 def _ends(effect):

@@ -2042,7 +2042,22 @@ class Log:
         low = np.minimum(-upper[second, first], high)
         middle = middle[:count]
         middle = np.where(np.isfinite(middle), np.clip(middle, low, high), middle)
+        is_worse = (upper < 0).any(axis=1)  # than another arm
+        middle = self.below_best(middle, low, high, is_worse)
         return middle, low, high, np.maximum(rooms[first, second], rooms[second, first])
+
+    def below_best(self, middle: Any, low: Any, high: Any, is_worse: Any) -> Any:
+        """Return estimates (K − 1,) moved within their intervals, none above that of the best arm.
+
+        That is the one with the largest estimate of those not proven worse than another.
+        """
+        estimates, lows, highs = (np.insert(part, self.reference, 0.0) for part in (middle, low, high))
+        known = np.isfinite(estimates)
+        best = np.argmax(np.where(known & ~is_worse, estimates, -np.inf))
+        top = max(estimates[best], min(np.max(lows[known]), highs[best]))
+        moved = np.maximum(np.minimum(estimates, top), lows)
+        moved[best] = top
+        return np.delete(np.where(known, moved, estimates), self.reference)
 
 
 def orthonormal(features: Any, reference: int, dimension: int) -> Any:

@@ -143,7 +143,7 @@ def test_rows_to_go_are_in_their_range_in_eight_of_ten_logs(gap, kind):
         look = 10
         if is_decided[look] or not np.isfinite(ends[look].estimates[0]):
             return False
-        _, least, most = rows_to_go(moments[look].sequence, moments[look].rows, 0, fixed=False)
+        _, least, most = rows_to_go(moments[look].sequence, moments[look].rows, 0)
         step = moments[look + 1].rows - moments[look].rows
         if True in is_decided:
             took = moments[is_decided.index(True)].rows - moments[look].rows

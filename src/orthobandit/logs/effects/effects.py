@@ -33,6 +33,7 @@ from orthobandit.showing.numbers import finite
 ROUNDING = 1e-9  # of quantities that should be 0
 WAIT_STEPS = 60  # multiples of the rows at which is looked whether a gap has an interval
 MIN_ROWS_OF_AN_ARM = 5  # rows of an arm, below which an ordinary interval says nothing
+LEAST_LACK = 1e-4  # that a margin exceeds an undecided gap by, as a share
 NOTHING: Interval = (None, None)
 # Lifts.
 GAP_SHARE = 0.8  # of δ, in exact modes: lifts depend on the gap more than on the level, which has the rest
@@ -201,9 +202,7 @@ def effect(follower: Follower, gaps: Gaps, place: int, sign: float, *, fixed: bo
         fixed=once,
         lift=NOTHING,
         verdict=verdict,
-        more_rows=more_rows(follower, place, gaps.share, fixed=fixed, is_waiting=once == NOTHING)
-        if is_open
-        else None,
+        more_rows=more_rows(follower, gaps, place, fixed=fixed) if is_open else None,
     )
 
 
@@ -255,27 +254,41 @@ def lift_of(gap: tuple[float, float], level: tuple[float, float]) -> Interval:
     return (low / (most if low >= 0 else least), high / (least if high >= 0 else most))
 
 
-def more_rows(
-    follower: Follower, place: int, share: float = 1.0, *, fixed: bool, is_waiting: bool = False
-) -> tuple[float, float, float]:
+def more_rows(follower: Follower, gaps: Gaps, place: int, *, fixed: bool) -> tuple[float, float, float]:
     """Return how many more rows would decide on a gap; see :func:`rows_to_go`.
 
-    An interval for one look may wait for events (`is_waiting`) although it would be narrow enough.
+    An interval for one look may wait for events although it would be narrow enough.
     """
-    if follower.sequence is None:
+    sequence = follower.sequence
+    if sequence is None:
         raise AssertionError("only what was counted can be undecided")
-    found = rows_to_go(follower.sequence, follower.rows, place, share, fixed=fixed)
-    if not (fixed and is_waiting):
-        return found
-    # Events are taken to grow with rows, as for intervals at all times.
-    events = float(follower.sequence.seen.sizes.events)
-    wait = max(EVENTS / events - 1.0, 0.0) * follower.rows if events > 0 else float(np.inf)
-    as_estimated, least, most = (max(rows, wait) for rows in found)
-    return as_estimated, least, most
+    if not fixed:
+        return rows_to_go(sequence, follower.rows, place, gaps.share)
+    evidence = sequence.evidence
+    weight, variance = float(evidence.weights[place]), float(evidence.variances[place])
+    if weight <= 0 or variance <= 0:
+        return (float(np.inf),) * 3
+    error = np.sqrt(variance) / weight
+    # Its margin on the side of 0, which may be wider than normal ones; they serve while there is none.
+    estimate = float(gaps.estimates[place])
+    end = float(gaps.fixed_low[place] if estimate > 0 else gaps.fixed_high[place])
+    size, margin = abs(estimate) / error, abs(estimate - end) / error
+    is_waiting = not np.isfinite(margin)
+    z = -float(ndtri(gaps.share * sequence.tuning.alpha[place])) if is_waiting else margin
+    z = max(z, size * (1.0 + LEAST_LACK), LEAST_LACK)
+    wait = 0.0
+    if is_waiting:
+        # Events are taken to grow with rows, as for intervals at all times.
+        events = float(sequence.seen.sizes.events)
+        wait = max(EVENTS / events - 1.0, 0.0) * follower.rows if events > 0 else float(np.inf)
+    soonest, middle, latest = (
+        max(follower.rows * (_multiple(size, z, quantile) - 1.0), wait) for quantile in (SOONEST, 0.5, LATEST)
+    )
+    return middle, soonest, latest
 
 
 def rows_to_go(
-    sequence: ContrastSequence, rows: float, place: int, share: float = 1.0, *, fixed: bool
+    sequence: ContrastSequence, rows: float, place: int, share: float = 1.0
 ) -> tuple[float, float, float]:
     """Return how many more rows decide on a gap if the split goes on: in half of all cases, and a range.
 
@@ -292,8 +305,6 @@ def rows_to_go(
         Of the gap.
     share : float
         Share of δ that intervals use.
-    fixed : bool
-        Whether one look at the larger log is to decide.
     """
     evidence = sequence.evidence
     total, weight, variance = (
@@ -303,12 +314,6 @@ def rows_to_go(
         return (float(np.inf),) * 3
     alpha = share * float(sequence.tuning.alpha[place])
     error = np.sqrt(variance) / weight
-    if fixed:
-        soonest, middle, latest = (
-            rows * (_multiple(abs(total / weight) / error, -float(ndtri(alpha)), quantile) - 1.0)
-            for quantile in (SOONEST, 0.5, LATEST)
-        )
-        return middle, soonest, latest
     # A race of two arms, each with its test; a round of weight w tells of the gap with a variance of noise/w.
     tests = np.array([1.0, -1.0])
     race = Race(
@@ -358,8 +363,8 @@ def _multiple(size: float, z: float, quantile: float) -> float:
     """Return how many times the rows decide at one look, at this share of all cases; infinite if none does.
 
     With t times the rows, an estimate of standard error 1 will have moved by a normal variable of variance
-    1 − 1/t, and the interval is z/√t wide: decided in the share q of cases where, up to the other side,
-    size − z/√t = ndtri(q)·√(1 − 1/t). With u = 1/√t that is a quadratic equation.
+    1 − 1/t, and its margin, now z > `size`, is z/√t: decided in the share q of cases where, up to the other
+    side, size − z/√t = ndtri(q)·√(1 − 1/t). With u = 1/√t that is a quadratic equation.
     """
     moved = float(ndtri(quantile))
     a, b, c = z**2 + moved**2, -2.0 * size * z, size**2 - moved**2

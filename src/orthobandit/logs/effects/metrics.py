@@ -12,6 +12,7 @@ import numpy as np
 from orthobandit._foundation.types import Array, Mask, Whole
 from orthobandit.errors import Argument, InputError
 from orthobandit.estimate import Asymptotic, Bounded, Confidence, ContrastSequence
+from orthobandit.estimate.confidence.coherence import Coherent
 from orthobandit.estimate.confidence.modes import RoundedMeans
 from orthobandit.estimate.confidence.sequence import MOST_PAIRED
 from orthobandit.estimate.follow.buckets import Follower
@@ -128,10 +129,13 @@ def metric_result(asked: Asked, follower: Follower, *, once: bool, history: bool
     cells = follower.cells
     measure = follower.measure
     gaps = None if follower.sequence is None else _coherent_gaps(follower, follower.sequence, once=once)
+    losers = set[int]() if gaps is None else _losers(follower, gaps, once=once)
+    if gaps is not None and asked.guardrail is None:
+        gaps = _with_best_on_top(follower, gaps, losers, once=once)
     effects, level = _effects(follower, gaps, once=once)
     if asked.guardrail is not None:
         effects = tuple(_guarded(one, asked.guardrail, once=once) for one in effects)
-    best, droppable = _against_best(follower, gaps, effects, once=once)
+    best, droppable = _against_best(follower, gaps, effects, losers, once=once)
     return MetricResult(
         name=asked.name,
         kind=asked.kind,
@@ -205,12 +209,11 @@ def _signed_margin(guardrail: Guardrail) -> float:
 
 
 def _against_best(
-    follower: Follower, gaps: Gaps | None, effects: Sequence[Effect], *, once: bool
+    follower: Follower, gaps: Gaps | None, effects: Sequence[Effect], losers: set[int], *, once: bool
 ) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
-    """Return the gaps over the best arm, and the arms that are proven worse than another.
+    """Return the gaps over the arm that looks best, and the arms that are proven worse than another.
 
-    The best arm has the largest estimate of those that no other is proven better than. Its gaps hold together
-    with those over the reference arm: all are gaps of pairs, on one event.
+    Its gaps hold together with those over the reference arm: all are gaps of pairs, on one event.
     """
     count = len(follower.cells.arms)
     labels = follower.cells.arms.labels
@@ -218,26 +221,67 @@ def _against_best(
         return (), ()
     if count > MOST_PAIRED:
         return (), below_another(effects)
-    worse = {_loser(follower, gaps, place, once=once) for place in range(len(follower.pairs))}
-    droppable = tuple(labels[arm] for arm in range(count) if arm in worse)
-    known = np.nan_to_num(gaps.estimates[: count - 1], nan=-np.inf)
-    estimates = np.insert(known, follower.measure.reference, 0.0)
-    # Not an arm that another is proven better than, even if its estimate is the largest.
-    best = int(np.argmax(np.where(np.isin(np.arange(count), list(worse)), -np.inf, estimates)))
+    best = _looks_best(_over_reference(follower, gaps.estimates, -np.inf), losers)
     at = {(int(i), int(j)): place for place, (i, j) in enumerate(follower.pairs)}
     out: list[Effect] = []
     for arm in range(count):
         if arm != best:
             place, sign = (at[arm, best], 1.0) if (arm, best) in at else (at[best, arm], -1.0)
             out.append(effect(follower, gaps, place, sign, fixed=once))
-    return tuple(out), droppable
+    return tuple(out), tuple(labels[arm] for arm in range(count) if arm in losers)
 
 
-def _loser(follower: Follower, gaps: Gaps, place: int, *, once: bool) -> int:
-    """Return the arm of a pair that is proven worse; −1 if neither is."""
+def _over_reference(follower: Follower, values: Array, unknown: float) -> Array:
+    """Return what is known of the gap of each arm (K,) over the reference arm, of what pairs (m,) have."""
+    known = np.where(np.isnan(values), unknown, values)[: len(follower.cells.arms) - 1]
+    return np.insert(known, follower.measure.reference, 0.0)
+
+
+def _looks_best(estimates: Array, losers: set[int]) -> int:
+    """Return the arm with the largest estimate (K,) of those that no other is proven better than."""
+    is_loser = np.isin(np.arange(len(estimates)), list(losers))
+    return int(np.argmax(np.where(is_loser, -np.inf, estimates)))
+
+
+def _with_best_on_top(follower: Follower, gaps: Gaps, losers: set[int], *, once: bool) -> Gaps:
+    """Return the gaps with estimates, moved within their intervals, of which none is above the best arm's.
+
+    Gaps of pairs rest on different rounds, so that an arm which is proven worse than another may have the
+    largest estimate over the reference arm, or one above 0 over the arm that looks best. Intervals of all
+    pairs agree, and so they leave room for the arm that looks best to be on top of both tables.
+    """
+    count = len(follower.cells.arms)
+    if count > MOST_PAIRED:
+        return gaps
     low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
-    i, j = (int(arm) for arm in follower.pairs[place])
-    return i if high[place] < 0 else j if low[place] > 0 else -1
+    table = Coherent(
+        _over_reference(follower, low, -np.inf),
+        _over_reference(follower, high, np.inf),
+        np.inf,
+        np.ones(count, dtype=np.bool_),
+        is_empty=False,
+    )
+    estimates = _over_reference(follower, gaps.estimates, -np.inf)
+    best = _looks_best(estimates, losers)
+    known = np.isfinite(estimates)
+    estimates = np.where(known, table.clip_below(np.where(known, estimates, 0.0), best, known), np.nan)
+    reference = follower.measure.reference
+    out = gaps.estimates.copy()
+    out[: count - 1] = np.delete(estimates, reference)
+    first, second = follower.pairs.T
+    beyond = np.arange(len(out)) >= count - 1  # pairs without the reference arm
+    out = np.where(beyond & (first == best), np.maximum(out, 0.0), out)
+    out = np.where(beyond & (second == best), np.minimum(out, 0.0), out)
+    return replace(gaps, estimates=out)
+
+
+def _losers(follower: Follower, gaps: Gaps, *, once: bool) -> set[int]:
+    """Return the arms that are proven worse than another; none where only gaps to one arm are followed."""
+    if len(follower.cells.arms) > MOST_PAIRED:
+        return set()
+    low, high = (gaps.fixed_low, gaps.fixed_high) if once else (gaps.low, gaps.high)
+    first, second = follower.pairs.T
+    return {*first[high < 0].tolist(), *second[low > 0].tolist()}
 
 
 def summaries(cells: Cells, asked: Asked) -> tuple[ArmSummary, ...]:

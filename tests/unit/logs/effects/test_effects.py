@@ -93,7 +93,7 @@ def standard_error(one):
 def test_rows_to_go_are_about_what_it_takes():
     # Logs of the same kind are decided within the range, give or take, as half of them are before its middle.
     one = follower(0.1, rows=2000, seed=5)
-    middle, soonest, latest = more_rows(one, 0, fixed=False)
+    middle, soonest, latest = more_rows(one, gaps_of(one.sequence), 0, fixed=False)
     assert soonest < middle < latest
     size = abs(float(gaps_of(one.sequence).estimates[0]))
     longer = follower(size, rows=int((2000 + middle) * 1.5), seed=6)
@@ -107,8 +107,8 @@ def test_the_range_of_rows_to_go_at_one_look_is_as_by_hand():
     gaps = gaps_of(one.sequence)
     size = abs(gaps.estimates[0])
     error = standard_error(one)
-    z = -ndtri(one.sequence.tuning.alpha[0])
-    middle, soonest, latest = more_rows(one, 0, fixed=True)
+    z = (size - gaps.fixed_low[0]) / error
+    middle, soonest, latest = more_rows(one, gaps_of(one.sequence), 0, fixed=True)
     assert middle == pytest.approx(((z * error / size) ** 2 - 1.0) * one.rows)
     for rows, share in ((soonest, 0.05), (latest, 0.8)):
         if np.isfinite(rows):
@@ -118,9 +118,21 @@ def test_the_range_of_rows_to_go_at_one_look_is_as_by_hand():
     assert soonest < middle < latest
 
 
+def test_a_gap_that_is_undecided_by_a_hair_has_few_rows_to_go():
+    # Margins for one look are wider than normal ones, by which this gap would be decided.
+    one = follower(0.05, rows=2000, seed=5)
+    gaps = gaps_of(one.sequence)
+    error = standard_error(one)
+    z = -ndtri(one.sequence.tuning.alpha[0])
+    gaps = replace(gaps, estimates=np.array([1.01 * z * error]), fixed_low=np.array([-0.01 * z * error]))
+    middle, soonest, latest = more_rows(one, gaps, 0, fixed=True)
+    assert 0.0 <= soonest < middle < latest
+    assert middle < 0.05 * one.rows
+
+
 def test_a_gap_that_may_be_nothing_may_take_for_ever():
     one = follower(0.0, rows=2000, seed=8)
-    _, soonest, latest = more_rows(one, 0, fixed=False)
+    _, soonest, latest = more_rows(one, gaps_of(one.sequence), 0, fixed=False)
     assert soonest < 20 * one.rows < 50 * one.rows < latest
 
 
