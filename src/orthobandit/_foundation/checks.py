@@ -13,7 +13,6 @@ from orthobandit._foundation.types import Whole
 from orthobandit.errors import Argument, ParameterError
 
 MAX_DELTA = 0.5  # above it claims would be wrong more often than right
-MAX_DESIGN_SECONDS = 1800.0  # nobody waits longer for a single design
 
 
 def check_fraction(name: str, value: object) -> float:
@@ -86,22 +85,6 @@ def check_fits(what: str, size: float, instead: str) -> None:
             f"{what} would need {size / 2**30:,.0f} GiB of memory, and this machine has"
             f" {memory() / 2**30:,.1f}; {instead}"
         )
-
-
-def check_in_time(what: str, seconds: float, instead: str) -> None:
-    """Raise an error if something would run for longer than half an hour, before it begins.
-
-    Parameters
-    ----------
-    what : str
-        What would take so long.
-    seconds : float
-        On one core, roughly.
-    instead : str
-        What is quick.
-    """
-    if seconds > MAX_DESIGN_SECONDS:
-        raise ParameterError(f"{what} would take about {seconds / 3600:,.1f} hours; {instead}")
 
 
 def memory() -> float:

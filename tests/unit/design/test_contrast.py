@@ -202,3 +202,10 @@ def test_few_contrasts_of_many_features(seed):
     arms = ArmSet(rng.standard_normal((24, 16)))
     design = contrast_design(arms, rng.integers(24, size=(1 + seed % 3, 2)))
     assert design.optimality_gap <= 1e-4
+
+
+def test_a_design_that_would_take_hours_is_refused_before_it_begins(monkeypatch):
+    monkeypatch.setattr("inside.design.MAX_DESIGN_SECONDS", 1e-9)
+    with pytest.raises(ParameterError, match=r"all pairs of 3 arms .* hours; centred_design\(arms\)"):
+        contrast_design(ArmSet.one_hot(3))
+    contrast_design(ArmSet.one_hot(3), [[0, 1]])
