@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from orthobandit.policy.contextual.offers import Offer
 
 
-class Observed(NamedTuple):
+class ObservedState(NamedTuple):
     """The memory of :class:`RecordedElimination`.
 
     Attributes
@@ -76,13 +76,13 @@ class RecordedElimination:
         *,
         seed: int = 0,  # noqa: ARG002 - the policy draws no random numbers
         replications: Whole | None = None,  # noqa: ARG002
-    ) -> Observed:
+    ) -> ObservedState:
         """Return the state before the first plan."""
         if not isinstance(space, ArmSet):
             raise ParameterError(f"{type(self.settings).__name__} plays arms that stay; give an ArmSet")
-        return Observed(self.settings.start(space, batch))
+        return ObservedState(self.settings.start(space, batch))
 
-    def observe(self, observed: Observed, batches: Sequence[Batch]) -> Observed:
+    def observe(self, observed: ObservedState, batches: Sequence[Batch]) -> ObservedState:
         """Return the state with further rounds, of any recorded plans."""
         by_numbers = {_numbers(batch): batch for batch in observed.batches}
         for batch in batches:
@@ -97,7 +97,7 @@ class RecordedElimination:
                 by_numbers[_numbers(batch)] = Batch(plan, tally)
             else:
                 by_numbers[_numbers(batch)] = Batch(before.plan, before.tally + tally)
-        return Observed(observed.state, tuple(by_numbers[numbers] for numbers in sorted(by_numbers)))
+        return ObservedState(observed.state, tuple(by_numbers[numbers] for numbers in sorted(by_numbers)))
 
     def _check(self, state: AnytimeState, plan: Plan, tally: Tally) -> None:
         if not state.active.shape == plan.probabilities.shape == tally.counts.shape:
@@ -108,7 +108,7 @@ class RecordedElimination:
         check_possible(plan, tally)
         self.settings.confidence.check_residuals(tally)
 
-    def plan(self, observed: Observed, offer: "Offer | None" = None) -> tuple[Plan, PlanRecord]:  # noqa: ARG002
+    def plan(self, observed: ObservedState, offer: "Offer | None" = None) -> tuple[Plan, PlanRecord]:  # noqa: ARG002
         """Return the next plan where a batch is complete, and all that was decided with it.
 
         Elsewhere the plan in force, with the rounds that are left of it.
@@ -141,7 +141,7 @@ class RecordedElimination:
         )
         return self.settings.plan(planned), record
 
-    def adopt(self, observed: Observed, plan: Plan, record: PlanRecord) -> Observed:
+    def adopt(self, observed: ObservedState, plan: Plan, record: PlanRecord) -> ObservedState:
         """Return the state in which a recorded plan is in force."""
         is_new = np.asarray(plan.number != observed.state.plans)
         if not is_new.any():
@@ -152,7 +152,7 @@ class RecordedElimination:
             return run.adopt(plan.at(place), record.at(place))
 
         adopted = counted.close(is_new, self.settings.confidence, take)
-        return Observed(adopted, _only(observed.batches, ~is_new))
+        return ObservedState(adopted, _only(observed.batches, ~is_new))
 
     def _added(self, state: AnytimeState, batches: Sequence[Batch]) -> AnytimeState:
         """Count rounds of earlier plans, and add those of the plan in force to its tally."""
@@ -163,7 +163,7 @@ class RecordedElimination:
                 state = state.observe(part.tally)
         return state
 
-    def decide(self, observed: Observed, record: PlanRecord) -> Decision:  # noqa: ARG002
+    def decide(self, observed: ObservedState, record: PlanRecord) -> Decision:  # noqa: ARG002
         """Return what the newest record says; see :meth:`AnytimeElimination.decide`."""
         return Decision(
             active=record.active,
