@@ -20,7 +20,14 @@ from uuid import uuid4
 import numpy as np
 
 from orthobandit._foundation.extras import optional_package
-from orthobandit.errors import DesignError, MissingExtraError, OrthobanditError, ParameterError, ServiceError
+from orthobandit.errors import (
+    Argument,
+    DesignError,
+    MissingExtraError,
+    OrthobanditError,
+    ParameterError,
+    ServiceError,
+)
 from orthobandit.estimate.forecast.contract import Covariates
 from orthobandit.experiment import Proposal, Refusal
 from orthobandit.experiment.draw.edge_plan import EdgePlan
@@ -164,7 +171,8 @@ class _Base:
         self._httpx = optional_package("httpx", "client", "a client of the service")
         if not isinstance(address, str) or not re.match(r"https?://[^/\s]", address):
             raise ParameterError(
-                f"address={address!r} must be the address of a server, such as 'http://127.0.0.1:{PORT}'"
+                Argument("address", address),
+                f" must be the address of a server, such as 'http://127.0.0.1:{PORT}'",
             )
         if token is not None and not (isinstance(token, str) and re.fullmatch(r"[!-~]+", token)):
             # Not repeated here, because it may be secret but for a line end.
