@@ -255,7 +255,7 @@ def _listen(host: str, port: int) -> socket.socket:
             remedy = "another program listens there: end it, or choose another port"
         else:
             remedy = f"nothing can listen there: {error.strerror or error}"
-        raise ParameterError(f"port={port} of {host}: {remedy}") from None
+        raise ParameterError(Argument("port", port), f" of {host}: {remedy}") from None
 
 
 def _make_first_token(where: str | Path, host: str) -> str | None:

@@ -24,7 +24,14 @@ import sqlalchemy as sa
 
 from orthobandit._foundation.files import whole_file
 from orthobandit._foundation.release import __version__, older_words
-from orthobandit.errors import DamagedStoreError, FileFormatError, ParameterError, StorageError, VersionError
+from orthobandit.errors import (
+    Argument,
+    DamagedStoreError,
+    FileFormatError,
+    ParameterError,
+    StorageError,
+    VersionError,
+)
 from orthobandit.experiment.store.sql.connections import connect_to_write, lock_tables
 from orthobandit.experiment.store.sql.upgrade import NEWEST, OLDEST, is_ready
 from orthobandit.service.admin.database import (
@@ -62,7 +69,7 @@ def back_up(where: str | Path, path: str | Path) -> dict[str, int]:
         Rows of each table.
     """
     if Path(path).exists():
-        raise ParameterError(f"path={str(path)!r} exists already; choose another name")
+        raise ParameterError(Argument("path", str(path)), " exists already; choose another name")
     with open_database(where) as database:
         find_version(database)
         is_ready(database.engine, database.name, make=False)
@@ -272,7 +279,7 @@ def restore(path: str | Path, where: str | Path) -> dict[str, int]:
         If there is no such backup.
     """
     if not Path(path).is_file():
-        raise ParameterError(f"path={str(path)!r} is not a file")
+        raise ParameterError(Argument("path", str(path)), " is not a file")
     with open_database(where) as database:
         is_new = database.file is not None and not database.file.exists()
         try:

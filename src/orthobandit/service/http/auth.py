@@ -17,7 +17,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPBearer
 
 from orthobandit._foundation.checks import check_choice
-from orthobandit.errors import ConflictError, ParameterError
+from orthobandit.errors import Argument, ConflictError, ParameterError
 from orthobandit.experiment.settings import seconds
 from orthobandit.experiment.store.sql.connections import lock_tables
 from orthobandit.experiment.store.sql.service_tables import TOKENS
@@ -266,13 +266,15 @@ def _keep(connection: sa.Connection, token: Token) -> str:
 def _check_experiments(given: Sequence[str]) -> tuple[str, ...]:
     if isinstance(given, str) or not given or not all(isinstance(one, str) and one for one in given):
         raise ParameterError(
-            f"experiments={given!r} must be a list of keys such as ['signup', 'shop-*']; leave it out for all"
+            Argument("experiments", given),
+            " must be a list of keys such as ['signup', 'shop-*']; leave it out for all",
         )
     for one in given:
         if re.fullmatch(r"[a-z0-9*][a-z0-9*_.-]{0,99}", one) is None:
             raise ParameterError(
-                f"experiments={one!r} is no key and no pattern of keys, which have small letters, digits,"
-                " '-', '_' and '.', and * for anything: the token would be for nothing"
+                Argument("experiments", one),
+                " is no key and no pattern of keys, which have small letters, digits,"
+                " '-', '_' and '.', and * for anything: the token would be for nothing",
             )
     return tuple(given)
 
@@ -281,7 +283,9 @@ def _check_lasts(given: str | float) -> float:
     try:
         return seconds(given)
     except ParameterError:
-        raise ParameterError(f"lasts={given!r} must be seconds, more than 0, or text such as '90d'") from None
+        raise ParameterError(
+            Argument("lasts", given), " must be seconds, more than 0, or text such as '90d'"
+        ) from None
 
 
 def _is_over(token: Token | None) -> bool:

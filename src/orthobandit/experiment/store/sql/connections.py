@@ -18,7 +18,14 @@ from weakref import WeakValueDictionary
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
-from orthobandit.errors import DamagedStoreError, ForkError, MissingExtraError, ParameterError, StorageError
+from orthobandit.errors import (
+    Argument,
+    DamagedStoreError,
+    ForkError,
+    MissingExtraError,
+    ParameterError,
+    StorageError,
+)
 
 WRITES_OPTION = "orthobandit_writes"  # option of connections that write
 BACKENDS = ("sqlite", "postgresql")  # what the statements are written and tested for
@@ -79,13 +86,15 @@ def address(where: str | Path) -> URL:
         try:
             url = make_url(where)
         except sa.exc.ArgumentError as error:
-            raise ParameterError(f"where={where!r} is not a database URL: {error}") from None
+            raise ParameterError(Argument("where", where), f" is not a database URL: {error}") from None
     elif isinstance(where, str | Path) and str(where):
         url = URL.create("sqlite", database=str(where))
     else:
-        raise ParameterError(f"where={where!r} must be a path or the URL of a database")
+        raise ParameterError(Argument("where", where), " must be a path or the URL of a database")
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise ParameterError(f"where={str(where)!r} is not a file; use Experiment.memory to keep nothing")
+        raise ParameterError(
+            Argument("where", str(where)), " is not a file; use Experiment.memory to keep nothing"
+        )
     return url
 
 
@@ -110,14 +119,16 @@ def make_engine(url: URL, patience: float, statement_seconds: float | None = MAX
         dialect = url.get_dialect()
         if dialect.name not in BACKENDS:
             raise ParameterError(
-                f"where={str(url)!r}: experiments are kept in a file or in PostgreSQL, not in {dialect.name};"
-                " give a path, or a URL such as postgresql://user@host/database"
+                Argument("where", str(url)),
+                f": experiments are kept in a file or in PostgreSQL, not in {dialect.name};"
+                " give a path, or a URL such as postgresql://user@host/database",
             )
         dialect.import_dbapi()
     except sa.exc.ArgumentError:
         raise ParameterError(
-            f"where={str(url)!r}: no database {url.drivername!r} is known; give a path, or a URL such as"
-            " postgresql://user@host/database"
+            Argument("where", str(url)),
+            f": no database {url.drivername!r} is known; give a path, or a URL such as"
+            " postgresql://user@host/database",
         ) from None
     except ImportError as error:
         raise MissingExtraError(
