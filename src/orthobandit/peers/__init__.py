@@ -7,7 +7,7 @@ Each names its paper, what it promises there, and where it departs from it. What
 from orthobandit.peers.action_centred_ts import ActionCentredTS
 from orthobandit.peers.action_elimination import ActionElimination
 from orthobandit.peers.adjacent_bai import AdjacentBAI
-from orthobandit.peers.bose import BOSE
+from orthobandit.peers.bose import BOSE, ContextualBOSE
 from orthobandit.peers.catalogue import POLICIES, named_policy, needs_horizon, policy_settings, range_settings
 from orthobandit.peers.farthest_pair import FarthestPair
 from orthobandit.peers.frank_wolfe_sampling import FrankWolfeSampling
@@ -21,7 +21,6 @@ from orthobandit.peers.linucb import ContextualLinUCB, LinUCB
 from orthobandit.peers.lucb import LUCB
 from orthobandit.peers.mab_thompson import MABThompson
 from orthobandit.peers.od_linbai import ODLinBAI
-from orthobandit.peers.offered_bose import ContextualBOSE
 from orthobandit.peers.offered_thompson import (
     CentredThompson,
     ContextualActionCentredTS,

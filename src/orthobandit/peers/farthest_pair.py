@@ -14,10 +14,10 @@ from orthobandit.policy.every_round import PlanStep, settle_on
 @compiled
 def plan_pair(settings: FilterSettings, memory: ArmsView, i: int, probabilities: Array) -> int:
     """Toss a coin between the two survivors that are farthest apart; the first such pair on ties."""
-    among, are_alike = list_survivors(settings, memory, i)
+    inner = memory.inner[i]
+    among, are_alike = list_survivors(inner, memory.scores[i], settings.width)
     if are_alike:
         return settle_on(among[0], probabilities)
-    inner = memory.inner[i]
     first = 0
     second = 0
     largest = 0.0
