@@ -4,11 +4,13 @@ Each names its paper, what it promises there, and where it departs from it. What
 :mod:`orthobandit.policy`.
 """
 
-from orthobandit.peers.action_centred_ts import ActionCentredTS
+from orthobandit.peers.action_centred_ts import ActionCentredTS, ContextualActionCentredTS
 from orthobandit.peers.action_elimination import ActionElimination
 from orthobandit.peers.adjacent_bai import AdjacentBAI
 from orthobandit.peers.bose import BOSE, ContextualBOSE
 from orthobandit.peers.catalogue import POLICIES, named_policy, needs_horizon, policy_settings, range_settings
+from orthobandit.peers.centred_ts import CentredThompson
+from orthobandit.peers.debiased_ts import DebiasedThompson
 from orthobandit.peers.farthest_pair import FarthestPair
 from orthobandit.peers.frank_wolfe_sampling import FrankWolfeSampling
 from orthobandit.peers.g_bai import GBAI
@@ -21,12 +23,6 @@ from orthobandit.peers.linucb import ContextualLinUCB, LinUCB
 from orthobandit.peers.lucb import LUCB
 from orthobandit.peers.mab_thompson import MABThompson
 from orthobandit.peers.od_linbai import ODLinBAI
-from orthobandit.peers.offered_thompson import (
-    CentredThompson,
-    ContextualActionCentredTS,
-    ContextualSemiparametricTS,
-    DebiasedThompson,
-)
 from orthobandit.peers.one_shot import OneShot
 from orthobandit.peers.p1_peace import P1Peace
 from orthobandit.peers.p1_rage import P1RAGE
@@ -35,7 +31,7 @@ from orthobandit.peers.phased_elimination import PhasedElimination
 from orthobandit.peers.pooled_track_and_stop import PooledTrackAndStop
 from orthobandit.peers.rage import RAGE
 from orthobandit.peers.semi_graph_ts import SemiGraphTS
-from orthobandit.peers.semiparametric_ts import SemiparametricTS
+from orthobandit.peers.semiparametric_ts import ContextualSemiparametricTS, SemiparametricTS
 from orthobandit.peers.sp_bai import SPBAI
 from orthobandit.peers.sp_bai_budget import BudgetedSPBAI
 from orthobandit.peers.stratified import StratifiedMeans

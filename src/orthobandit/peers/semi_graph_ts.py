@@ -17,7 +17,8 @@ from orthobandit._foundation.compile import compiled
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.errors import Argument, ParameterError
 from orthobandit.estimate.forecast.baselines import Baseline, RunningMean, check_baseline
-from orthobandit.peers.offered_thompson import FIRST, wins_into
+from orthobandit.peers.residual_scale import FIRST
+from orthobandit.peers.thompson_draws import wins_into
 from orthobandit.policy.contextual.base import CompiledContextual, ObserveStep, PlanStep, ScoreStep
 from orthobandit.policy.contextual.offers import Offer
 from orthobandit.policy.contextual.regression import add_outer, dot, invert, mean_into, scale_into, times

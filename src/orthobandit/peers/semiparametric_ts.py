@@ -7,15 +7,28 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from orthobandit._foundation.checks import check_choice, check_positive, check_whole
-from orthobandit._foundation.compile import compiled
+from orthobandit._foundation.compile import compiled, compiled_in_place
 from orthobandit._foundation.linalg import whiten_into
 from orthobandit._foundation.random import starting_point
 from orthobandit._foundation.types import Array, Whole
 from orthobandit.arms import ArmSet
+from orthobandit.estimate.forecast.baselines import Baseline, RunningMean
+from orthobandit.peers.centred_ts import CentredThompson, SampledSettings
 from orthobandit.peers.regression import add_row, posterior_into
-from orthobandit.peers.thompson_draws import count_wins
+from orthobandit.peers.residual_scale import follow_scale
+from orthobandit.peers.thompson_draws import frequencies_into
 from orthobandit.policy.base import Decision
-from orthobandit.policy.contextual.regression import scores_into
+from orthobandit.policy.contextual.base import ObserveStep as OfferObserveStep
+from orthobandit.policy.contextual.regression import (
+    CentredMemory,
+    add_outer,
+    dot,
+    invert,
+    mean_into,
+    scale_into,
+    scores_into,
+    times,
+)
 from orthobandit.policy.every_round import ObserveStep, PlanStep, RoundPolicy, RoundState, keys, open_decision
 
 WEIGHTS = {"printed": 1.0, "released": 2.0}  # how often a round counts
@@ -57,19 +70,26 @@ def plan_frequencies(settings: ThompsonSettings, memory: ThompsonMemory, i: int,
     scores_into(positions, theta, means)
     white = np.empty((size, count))
     whiten_into(lower, positions, white)
-    even = count + count % 2
-    spread = np.zeros((size, even), dtype=np.float32)
-    centre = np.full(even, -np.inf, dtype=np.float32)
-    for a in range(count):
-        centre[a] = means[a]
-        for j in range(size):
-            spread[j, a] = settings.spread * white[j, a]
-    probabilities[:] = 0.0
     start = starting_point(memory.key[i], memory.step[i])
-    count_wins(start, spread, centre, settings.draws, probabilities)
-    for a in range(count):
-        probabilities[a] /= settings.draws
+    frequencies_into(start, white, means, settings.spread, settings.draws, probabilities)
     return 1
+
+
+@compiled_in_place
+def add_spread(
+    gram: Array, features: Array, probabilities: Array, arm: int, weight: float, mean: Array, centred: Array
+) -> None:
+    """Add w(x̃x̃ᵀ + Cov_π) to B; write μ = Σ π_b x_b, and x̃ = x_arm − μ to `centred`."""
+    size = mean.size
+    mean_into(features, probabilities, mean)
+    for a in range(features.shape[0]):
+        share = weight * (probabilities[a] + (1.0 if a == arm else 0.0))
+        if share > 0.0:
+            for k in range(size):
+                centred[k] = features[a, k] - mean[k]
+            add_outer(gram, centred, share)
+    for k in range(size):
+        centred[k] = features[arm, k] - mean[k]
 
 
 @compiled
@@ -77,25 +97,15 @@ def observe_centred(
     settings: ThompsonSettings, memory: ThompsonMemory, i: int, probabilities: Array, arm: int, reward: float
 ) -> bool:
     """Add w(x̃x̃ᵀ + Cov_π) to B and 2wx̃(r − level) to y, w = 1 and level 0 in the paper."""
-    positions = settings.positions
-    (count, size) = settings.positions.shape
-    mean = np.zeros(size)
-    for a in range(count):
-        if probabilities[a] > 0.0:
-            for j in range(size):
-                mean[j] += probabilities[a] * positions[a, j]
-    for a in range(count):
-        share = settings.weight * (probabilities[a] + (1.0 if a == arm else 0.0))
-        if share > 0.0:
-            for j in range(size):
-                left = share * (positions[a, j] - mean[j])
-                for k in range(size):
-                    memory.gram[i, j, k] += left * (positions[a, k] - mean[k])
+    size = settings.positions.shape[1]
+    mean = np.empty(size)
+    centred = np.empty(size)
+    add_spread(memory.gram[i], settings.positions, probabilities, arm, settings.weight, mean, centred)
     level = 0.0
     if memory.level_moment.shape[1] > 0:
         level = _level(settings.features[arm], memory.level_gram[i], memory.level_moment[i], reward)
     for j in range(size):
-        memory.moment[i, j] += 2.0 * settings.weight * (positions[arm, j] - mean[j]) * (reward - level)
+        memory.moment[i, j] += 2.0 * settings.weight * centred[j] * (reward - level)
     memory.step[i] += 1
     return True
 
@@ -197,3 +207,74 @@ class SemiparametricTS(RoundPolicy):
     def decide(self, state: RoundState) -> Decision:
         """Return the arm that is played most; nothing is claimed."""
         return open_decision(state, state.probabilities, "none")
+
+
+@compiled
+def observe_published(
+    settings: SampledSettings,
+    memory: CentredMemory,
+    i: int,
+    features: Array,
+    probabilities: Array,
+    arm: int,
+    reward: float,
+    forecast: float,
+) -> None:
+    """Add one round as published: B += w(x̃x̃ᵀ + Σ_t), y += 2wx̃r, θ̂ = B⁻¹y."""
+    size = features.shape[1]
+    scaled = np.empty(features.shape)
+    scale_into(memory.units[i], features, scaled)
+    theta = memory.theta[i]
+    follow_scale(memory, i, reward - forecast - dot(scaled[arm], theta))
+    if probabilities[arm] >= 1.0:
+        return
+    memory.taught[i] += 1
+    mean = np.empty(size)
+    centred = np.empty(size)
+    moment = np.empty(size)
+    # y = Bθ̂ before the round; B changes below.
+    times(memory.gram[i], theta, moment)
+    add_spread(memory.gram[i], scaled, probabilities, arm, settings.weight, mean, centred)
+    for k in range(size):
+        moment[k] += 2.0 * settings.weight * centred[k] * (reward - forecast)
+    invert(memory.gram[i], memory.inverse[i])
+    times(memory.inverse[i], moment, theta)
+
+
+@dataclass(frozen=True)
+class ContextualSemiparametricTS(CentredThompson):
+    """Semiparametric Thompson sampling (Kim & Paik 2019), contextual as published.
+
+    B = I + Σ x̃x̃ᵀ + Σ Cov_π, y = 2Σ x̃r, θ̂ = B⁻¹y, θ̃ ~ N(θ̂, v²B⁻¹); each arm is played as often as it is best
+    in `draws` samples. The authors state in their code that a US patent is claimed on the method.
+    Departs: v is in units of the residuals' scale, and a running mean is taken off rewards
+    (``baseline=NoBaseline()`` takes none off).
+
+    Parameters
+    ----------
+    spread : float
+        v in units of the residuals' scale.
+    draws : int
+        Samples of the posterior a round.
+    ridge : float
+        Per feature, in units of each feature's spread.
+    baseline : Baseline
+        Forecast of the level.
+    rule : {"printed", "released"}
+        What a round adds: as in the paper, or twice that, as in the code that the authors released. That code
+        also takes the intercept of a ridge regression off rewards, where `baseline` stands here.
+    """
+
+    spread: float = 2.0
+    baseline: Baseline = RunningMean()  # noqa: RUF009
+    rule: str = "printed"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("rule", self.rule, WEIGHTS)
+
+    def settings(self, dimension: int) -> SampledSettings:  # noqa: ARG002
+        """Return what the compiled steps read."""
+        return SampledSettings(float(self.spread), int(self.draws), WEIGHTS[self.rule])
+
+    observe_into: ClassVar[OfferObserveStep] = staticmethod(observe_published)

@@ -4,8 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthobandit._foundation.compile import compiled
-from orthobandit._foundation.random import GAMMA, fill_normals
+from orthobandit._foundation.linalg import cholesky_into
+from orthobandit._foundation.random import GAMMA, fill_normals, starting_point
 from orthobandit._foundation.types import Array
+from orthobandit.policy.contextual.regression import scores_into
 
 Singles = NDArray[np.float32]
 LANES = 512  # draws scored at a time, at most: their normals for 20 features fill 40 kB, which stay in cache
@@ -81,3 +83,52 @@ def count_wins(start: np.uint64, white: Singles, means: Singles, draws: int, win
             _keep_better(scores[1], np.float32(a + 1), best, winner)
         for k in range(min(lanes, draws - first)):
             wins[int(winner[k])] += 1.0
+
+
+@compiled
+def frequencies_into(
+    start: np.uint64, white: Array, means: Array, spread: float, draws: int, probabilities: Array
+) -> None:
+    """Write how often each arm is best among draws means[a] + spread·white[:, a]·z; white is (n, K)."""
+    size, count = white.shape
+    pairs = count + count % 2
+    singles = np.zeros((size, pairs), dtype=np.float32)
+    centre = np.full(pairs, -np.inf, dtype=np.float32)
+    for a in range(count):
+        centre[a] = np.float32(means[a])
+        for j in range(size):
+            singles[j, a] = np.float32(spread * white[j, a])
+    wins = np.zeros(pairs)
+    count_wins(start, singles, centre, draws, wins)
+    for a in range(count):
+        probabilities[a] = wins[a] / draws
+
+
+@compiled
+def wins_into(
+    features: Array,
+    theta: Array,
+    covariance: Array,
+    spread: float,
+    draws: int,
+    key: int,
+    step: int,
+    probabilities: Array,
+) -> None:
+    """Write how often each arm (K, d) is best among draws from N(θ, spread²·covariance)."""
+    count, size = features.shape
+    lower = np.zeros((size, size))
+    cholesky_into(covariance, size, lower, 1e-300)
+    means = np.empty(count)
+    scores_into(features, theta, means)
+    # Differences, since single precision would lose them in a common level.
+    first = means[0]
+    white = np.empty((size, count))
+    for a in range(count):
+        means[a] -= first
+        for j in range(size):
+            total = 0.0
+            for k in range(j, size):
+                total += features[a, k] * lower[k, j]
+            white[j, a] = total
+    frequencies_into(starting_point(key, step), white, means, spread, draws, probabilities)
