@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inside.policy import PlanRecord
 from orthobandit import Plan, Tally
 from orthobandit.errors import ParameterError
 from orthobandit.estimate import Centre
 from orthobandit.experiment.facts import Change, Changed, PlanMade, Restricted, Why
-from orthobandit.policy.contract import PlanRecord
 
 THIRDS = np.array([0.1 + 0.2, 0.35, 0.35])
 PLAN = Plan(
