@@ -51,6 +51,8 @@ class Argument:
 
 
 def _python_words(value: object) -> str:
+    if isinstance(value, type):
+        return value.__name__
     # NumPy's numbers are shown as numbers.
     return str(value) if isinstance(value, Number) else repr(value)
 

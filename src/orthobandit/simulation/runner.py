@@ -184,7 +184,7 @@ def _checked_job(
 ) -> Job:
     if isinstance(policy, type):
         raise ParameterError(
-            Argument("policy", policy.__name__), f" is a class; pass an object of it: {policy.__name__}()"
+            Argument("policy", policy), f" is a class; pass an object of it: {policy.__name__}()"
         )
     for method in ("start", "plan", "observe", "decide"):
         if not callable(getattr(policy, method, None)):
