@@ -70,7 +70,7 @@ def coins(rng, hours=60, rows=50):
 
 @pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
 def test_the_value_of_other_probabilities_is_covered(script, bounds):
-    rng, runs, wanted, covered, width = np.random.default_rng(9), 60, np.array([0.2, 0.8]), 0, 0.0
+    rng, runs, wanted, covered, widths = np.random.default_rng(9), 60, np.array([0.2, 0.8]), 0, []
     for _ in range(runs):
         shares, means, tables = coins(rng)
         truth = np.mean(((wanted - shares) * means).sum(axis=1)[1:])  # the first hour does not count
@@ -78,10 +78,13 @@ def test_the_value_of_other_probabilities_is_covered(script, bounds):
         mode = Asymptotic() if bounds is None else Bounded(*bounds)
         score = follow(cells, [aim_of(cells, wanted)], confidence=mode, delta=0.1).scores[1]
         low, high = value_of(score, 0.1, "", once=False).interval
+        if low is None:  # too few draws of an arm carry the value
+            continue
         covered += low <= truth <= high
-        width += (high - low) / 2.0 / runs
-    assert covered >= binom.ppf(FALSE_ALARM, runs, 0.9)
-    assert width < 0.1
+        widths.append((high - low) / 2.0)
+    assert len(widths) >= (runs if bounds else 0.8 * runs)
+    assert covered >= binom.ppf(FALSE_ALARM, len(widths), 0.9)
+    assert np.mean(widths) < 0.1
 
 
 @pytest.mark.parametrize("most", [12, pytest.param(500, marks=pytest.mark.slow)])
