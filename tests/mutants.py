@@ -10,7 +10,7 @@ from orthobandit import ArmSet
 from orthobandit.verify import digest, heads, verify
 from personal_samples import begun, play
 
-CLOSE = 2e-6  # of claimed numbers, relative to 1 and to themselves, that are the same claim
+CLOSE = 2e-6  # of claimed numbers, relative to 1, themselves and their interval, that are the same claim
 
 
 def _dropped_and_retired(mode, **settings):
@@ -123,15 +123,19 @@ def mutants(document, count, seed):
         yield (*way, last), reseal(mutant)
 
 
-def is_same(one, other):
-    """Tell whether two claims are the same, but for rounding."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(is_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    if isinstance(one, float) and isinstance(other, float | int):
-        return abs(one - other) <= CLOSE * (1 + abs(one))
-    return one == other
+def is_same(claim, other, width=0.0):
+    """Tell whether two claims are the same, but for rounding, which is relative to the width of intervals."""
+    if isinstance(claim, dict) and isinstance(other, dict):
+        ends = [claim.get("low"), claim.get("high")]
+        width = ends[1] - ends[0] if all(isinstance(end, float) for end in ends) else width
+        return list(claim) == list(other) and all(is_same(claim[key], other[key], width) for key in claim)
+    if isinstance(claim, list) and isinstance(other, list):
+        return len(claim) == len(other) and all(
+            is_same(part, counterpart, width) for part, counterpart in zip(claim, other, strict=True)
+        )
+    if isinstance(claim, float) and isinstance(other, float | int):
+        return abs(claim - other) <= CLOSE * (1 + abs(claim) + width)
+    return claim == other
 
 
 def survivors(document, count, seed):
