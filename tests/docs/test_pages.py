@@ -42,7 +42,10 @@ def inventory(built):
 def test_the_reference_has_every_public_name(package, inventory):
     module = importlib.import_module(package)
     public = [name for name in getattr(module, "__all__", []) if not name.startswith("_")]
-    assert [name for name in public if f"{package}.{name}" not in inventory] == []
+    # Methods of others can still be imported from where they once were, and are described where they are.
+    documented = {name.removeprefix("orthobandit.peers.") for name in inventory if ".peers." in name}
+    moved = documented if package in ("orthobandit.policy", "orthobandit.policy.contextual") else set()
+    assert [name for name in public if f"{package}.{name}" not in inventory and name not in moved] == []
 
 
 def test_pages_load_nothing_from_elsewhere(built):
